@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Marks what libtracefire.so exports; everything else is hidden.
+#define TRACEFIRE_API __attribute__((visibility("default")))
