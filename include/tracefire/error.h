@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "tracefire/export.h"
+
+namespace tracefire {
+
+/// What kind of failure a code is; Python maps it to the closest exception class.
+enum class ErrorKind : uint8_t {
+  kInvalidArgument,     // ValueError
+  kType,                // TypeError
+  kNotFound,            // FileNotFoundError / KeyError, tf.errors.NotFoundError
+  kUnimplemented,       // NotImplementedError
+  kOutOfRange,          // IndexError
+  kResourceExhausted,   // MemoryError
+  kFailedPrecondition,  // RuntimeError
+  kDataLoss,            // RuntimeError
+  kUnavailable,         // RuntimeError: device or library cannot be used
+  kCancelled,           // KeyboardInterrupt
+  kInternal,            // RuntimeError: a bug of ours
+};
+
+/// The exception of the public edge. `what()` is the whole text: "[TF-E0103] …".
+class TRACEFIRE_API Error : public std::runtime_error {
+ public:
+  Error(uint16_t number, ErrorKind kind, const std::string& text)
+      : std::runtime_error(text), number_(number), kind_(kind) {}
+  /// Catalogue number: 103 for TF-E0103; `tracefire explain TF-E0103` tells more.
+  uint16_t number() const { return number_; }
+  ErrorKind kind() const { return kind_; }
+  std::string code() const;
+
+ private:
+  uint16_t number_;
+  ErrorKind kind_;
+};
+
+}  // namespace tracefire
