@@ -25,6 +25,8 @@ set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
 add_compile_options(-Wall -Wextra -ffp-contract=off)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   add_compile_options(-Wthread-safety)
+else()
+  add_compile_options(-Wno-restrict)  # GCC 12 warns of every `text + std::string` (GCC bug 105651)
 endif()
 # Debug information and __FILE__ name files relative to the tree, whatever folder it lies in.
 file(RELATIVE_PATH source_from_build "${PROJECT_BINARY_DIR}" "${PROJECT_SOURCE_DIR}")
