@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/api/program.h"
+
+namespace tracefire {
+
+enum class Policy : uint8_t {
+  kSoft,    ///< an op without a kernel on its device runs on the CPU and says so once
+  kStrict,  ///< it is an error (kPlacementRefused)
+};
+
+struct CompileOptions {
+  Device device;  ///< where nodes without a device go; unset: Backends::default_device()
+  Policy policy = Policy::kSoft;
+  Precision precision = Precision::kTf32;
+  bool deterministic = false;
+  bool fuse = true;  ///< false for a new eager structure: one step an op, ready kernels only
+  std::vector<std::string> disabled_passes;
+  /// Called after each pass with its name, the graph and whether the pass says it changed it.
+  std::function<void(const char* pass, const Graph&, bool changed)> observer;
+};
+
+/// A named graph -> graph rewrite. `changed` must be honest; the manager checks it in debug builds.
+struct Pass {
+  const char* name;
+  Result<GraphPtr> (*run)(const GraphPtr& graph, const CompileOptions& options, bool* changed);
+};
+
+/// The passes that run before gradients are taken (recognise composites in primitives) …
+const std::vector<Pass>& raise_passes();
+/// … and those between gradient and plan, in order: place, decompose, simplify, fuse.
+const std::vector<Pass>& lowering_passes();
+
+/// Runs passes in order, verifying after each; names of `options.disabled_passes` are skipped.
+Result<GraphPtr> run_passes(const std::vector<Pass>& passes, GraphPtr graph,
+                            const CompileOptions& options);
+
+/// Graph in, program out: raise, lowering passes, plan. Regions become sub-programs. Reports
+/// fall-backs (soft policy) once an op through base/log.h's say_once with reason and source line.
+Result<ProgramPtr> compile(const GraphPtr& graph, const CompileOptions& options);
+
+/// Loop program of an element-wise, random or fused node; null where the node is none.
+std::shared_ptr<const LoopProgram> emit_loop(const Graph& graph, const Node& node);
+
+/// Offsets of a program's values in one arena, for bound sizes: values whose lives do not overlap
+/// share bytes. Aliases, parameters and slot targets have none (-1).
+struct ArenaPlan {
+  std::vector<int64_t> offsets;  ///< per value
+  size_t bytes = 0;
+};
+ArenaPlan plan_arena(const Program& program, Device device, const DimEnv& env);
+
+}  // namespace tracefire
