@@ -81,8 +81,8 @@ Status infer_dynamic_slice(const Types& inputs, Node* node) {
   int axis;
   TF_RETURN_IF_ERROR(normalize_axis_attr(node, "axis", shape.rank(), &axis));
   const bool bad = size.rank() != 1 || (size[0].is_constant() && size[0].value() < 0);
-  if (bad || (size.is_constant() && shape[axis].is_constant() &&
-              size[0].value() > shape[axis].value())) {
+  if (bad ||
+      (size.is_constant() && shape[axis].is_constant() && size[0].value() > shape[axis].value())) {
     return error(ErrorCode::kBadAttribute, "attribute 'size' is ", size.str(), " for axis ", axis,
                  " of ", shape.str(), "; it must be one number from 0 to that axis's size.");
   }
@@ -124,8 +124,8 @@ std::vector<Value> grad_dynamic_update_slice(GradContext& c) {
   Math m(c.b);
   const int64_t axis = c.node.attrs.integer("axis");
   const Value g = c.out_grads[0], start = c.inputs[2];
-  const Value dx = m.op("dynamic_update_slice", {g, m.zeros_like(c.inputs[1]), start},
-                        {{"axis", axis}});
+  const Value dx =
+      m.op("dynamic_update_slice", {g, m.zeros_like(c.inputs[1]), start}, {{"axis", axis}});
   const Shape size = {m.shape(c.inputs[1])[static_cast<int>(axis)]};
   const Value dupdate = m.op("dynamic_slice", {g, start}, {{"axis", axis}, {"size", size}});
   return {dx, dupdate, Value{}};
@@ -209,7 +209,8 @@ std::vector<OpRow> indexing_rows() {
       "does not lie inside x fails the run with error IndexOutOfRange."));
   rows.push_back(indexing(
       "check_range", "CheckRange", {"x"},
-      {{"limit", AttrType::kShape, std::nullopt, "number of allowed values, as a shape of one size"},
+      {{"limit", AttrType::kShape, std::nullopt,
+        "number of allowed values, as a shape of one size"},
        {"message", AttrType::kText, std::string(), "what the error says about x"}},
       infer_check_range, no_gradient("whole numbers have none"), traffic_cost,
       "x; the run fails with error IndexOutOfRange where an element is not in 0 … limit - 1."));

@@ -88,8 +88,8 @@ Grads grad_prod(GradContext& c) {
   const Value nonzero_x = m.select(is_zero, one, x);
   const Value rest = m.op("reduce_prod", {nonzero_x}, {{"axes", axes}, {"keepdims", true}});
   const Value only_zero = m.op("logical_and", {is_zero, m.equal(zeros, one)});
-  const Value others = m.select(m.equal(zeros, zero), m.div(rest, nonzero_x),
-                                m.select(only_zero, rest, zero));
+  const Value others =
+      m.select(m.equal(zeros, zero), m.div(rest, nonzero_x), m.select(only_zero, rest, zero));
   return {m.mul(m.restore_axes(g, full, axes), others)};
 }
 
