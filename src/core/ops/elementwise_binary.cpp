@@ -147,18 +147,6 @@ const Binary kBinary[] = {
      "and -1. pow(x, 0) is 1 for every x."},
     {"maximum",
      "Maximum",
-<<<<<<< HEAD
-     infer_binary<kReal>,
-     {grad_maximum, kXY, 0},
-     kSimple,
-     "The larger one; NaN where one is NaN. Where both are equal the gradient goes to x."},
-    {"minimum",
-     "Minimum",
-     infer_binary<kReal>,
-     {grad_minimum, kXY, 0},
-     kSimple,
-     "The smaller one; NaN where one is NaN. Where both are equal the gradient goes to x."},
-=======
      infer_binary<kOrdered>,
      {grad_maximum, kXY, 0},
      kSimple,
@@ -169,7 +157,6 @@ const Binary kBinary[] = {
      {grad_minimum, kXY, 0},
      kSimple,
      "The smaller one; NaN where one is NaN. Where both are equal each gets half the gradient."},
->>>>>>> ops
     {"atan2",
      "Atan2",
      infer_binary<kFloating>,
