@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+# tracefire._core, made with nanobind from python/bindings. With Python 3.12 or newer it uses the
+# stable ABI, so that one file serves every later version.
+
+file(GLOB binding_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/bindings/*.cpp")
+if(NOT binding_sources)
+  return()
+endif()
+# scripts/setup makes .venv; its Python is preferred.
+if(NOT Python_EXECUTABLE AND EXISTS "${PROJECT_SOURCE_DIR}/.venv/bin/python")
+  set(Python_EXECUTABLE "${PROJECT_SOURCE_DIR}/.venv/bin/python")
+endif()
+find_package(Python 3.11 COMPONENTS Interpreter Development.Module OPTIONAL_COMPONENTS Development.SABIModule)
+if(NOT Python_FOUND)
+  message(STATUS "Python module: left out, no Python >= 3.11 with headers was found (scripts/setup looks for one)")
+  return()
+endif()
+execute_process(COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir
+                OUTPUT_VARIABLE nanobind_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+find_package(nanobind CONFIG QUIET)
+if(NOT nanobind_FOUND)
+  message(STATUS "Python module: left out, ${Python_EXECUTABLE} has no nanobind (scripts/setup installs it)")
+  return()
+endif()
+
+set(TRACEFIRE_PYTHON_DIR "${PROJECT_BINARY_DIR}/python")
+nanobind_add_module(tracefire_python STABLE_ABI NB_STATIC ${binding_sources})
+target_include_directories(tracefire_python PRIVATE "${TRACEFIRE_GEN_DIR}")
+target_link_libraries(tracefire_python PRIVATE tracefire)
+add_dependencies(tracefire_python tracefire_generated)
+set_target_properties(tracefire_python PROPERTIES
+  OUTPUT_NAME _core
+  LIBRARY_OUTPUT_DIRECTORY "${TRACEFIRE_PYTHON_DIR}/tracefire"
+  INSTALL_RPATH "$ORIGIN;$ORIGIN/../../lib"
+  JOB_POOL_COMPILE heavy)
+
+# build/python is what tests put on PYTHONPATH: the packages of python/, and the module in its place.
+add_custom_command(
+  TARGET tracefire_python POST_BUILD
+  COMMAND "${TRACEFIRE_PYTHON3}" "${PROJECT_SOURCE_DIR}/scripts/link_packages.py"
+          "${PROJECT_SOURCE_DIR}/python" "${TRACEFIRE_PYTHON_DIR}"
+  VERBATIM)
