@@ -54,6 +54,12 @@ struct ProgramValue {
   int32_t last_step = -1;   ///< last step that reads it (aliases included); results: steps.size()
 };
 
+/// Where values live: parameters and slots in the caller's storage; results in storage of their
+/// own, or written to in_slot's; results of kIf, kWhile, kCall and kHostCall steps, and values whose
+/// size depends on data not yet read, in storage allocated when their step runs (data-dependent
+/// results get the size of the step's first input); all others in the arena of the instance.
+/// Tokens have no storage.
+///
 /// A compiled graph: linear steps over numbered values. Immutable, shared by its instances.
 class Program {
  public:

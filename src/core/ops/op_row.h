@@ -97,7 +97,9 @@ struct OpRow {
   CostFn cost;
   const char* doc;
   DecomposeFn decompose = nullptr;
-  const char* effect = "";       ///< class of its effect chain, "" where pure
+  /// Class of its effect chain, "" where pure. An ordered op takes the chain's token as its last
+  /// input and gives the next one as its last result (both counted in arity and outputs).
+  const char* effect = "";
   int regions = 0;
   Tolerance tolerance = {};
   int version = 1;

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tracefire/tensor.h"
+
+namespace tracefire {
+
+/// Value of an attribute. Raw bytes and texts are std::string.
+using AttrValue =
+    std::variant<bool, int64_t, double, std::string, DType, std::vector<int64_t>, Shape>;
+using AttrList = std::vector<std::pair<std::string, AttrValue>>;
+
+/// What bindings need to know of a row of the op table.
+struct OpSpec {
+  struct AttrSpec {
+    std::string name;
+    std::string type;  ///< "flag" "integer" "real" "text" "dtype" "ints" "shape"
+    std::optional<AttrValue> fallback;
+    std::string doc;
+  };
+  std::string name;
+  std::string tf_name;
+  std::string op_class;
+  int min_inputs;
+  int max_inputs;  ///< -1: any number
+  std::vector<std::string> inputs;
+  std::vector<std::string> outputs;
+  std::vector<AttrSpec> attrs;
+  std::string doc;
+  bool has_regions;
+  bool ordered;  ///< member of an effect chain
+};
+
+/// All rows, in the order of their numbers.
+TRACEFIRE_API const std::vector<OpSpec>& op_specs();
+
+/// Records an operation by number or name; attributes not given take the row's defaults.
+/// Typed functions for every row are in tracefire/ops.h. Throws Error with the received values.
+TRACEFIRE_API std::vector<Tensor> apply(int op, std::span<const Tensor> inputs,
+                                        const AttrList& attrs = {});
+TRACEFIRE_API std::vector<Tensor> apply(std::string_view op, std::span<const Tensor> inputs,
+                                        const AttrList& attrs = {});
+
+}  // namespace tracefire

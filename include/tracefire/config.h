@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tracefire/device.h"
+#include "tracefire/export.h"
+
+namespace tracefire {
+
+struct DeviceDescription {
+  Device device;
+  std::string name;          ///< "NVIDIA H200"
+  std::string architecture;  ///< "sm_90"
+  uint64_t memory_bytes = 0;
+  std::string driver;
+};
+
+/// Usable devices of this process, GPUs first.
+TRACEFIRE_API std::vector<DeviceDescription> list_devices();
+/// Why no GPU is used and how to cure it, in one line; empty where one is.
+TRACEFIRE_API std::string why_no_gpu();
+TRACEFIRE_API Device default_device();
+/// Report of every NVIDIA library that was looked for: places, versions, outcome.
+TRACEFIRE_API std::string library_report();
+/// Where else to look for NVIDIA libraries (site-packages of an embedding Python).
+TRACEFIRE_API void add_library_root(const std::string& directory);
+
+/// How many virtual CPU devices there are; before any work only.
+TRACEFIRE_API void set_cpu_devices(int count);
+/// Soft: an operation its device cannot run goes to the CPU and says so. Strict: it is an error.
+TRACEFIRE_API void set_soft_device_placement(bool soft);
+/// TensorFlow's placement log on stderr, op by op in call order.
+TRACEFIRE_API void set_log_device_placement(bool log);
+/// Whether f32 products may use TF32 on GPUs (the default, as TensorFlow).
+TRACEFIRE_API void set_tensor_float_32(bool allowed);
+/// Hides ops from a device kind ("GPU", "NULL") as if it had no kernel: tests of placement.
+TRACEFIRE_API void mask_ops(const std::string& device_kind, const std::vector<std::string>& ops);
+
+struct MemoryInfo {
+  uint64_t in_use = 0, peak = 0, reserved = 0, limit = 0;
+};
+TRACEFIRE_API MemoryInfo memory_info(Device device);
+
+/// Operations traced on this thread while it lives go to `device`, by the user's wish.
+class TRACEFIRE_API DeviceScope {
+ public:
+  explicit DeviceScope(Device device);
+  ~DeviceScope();
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+};
+
+/// Prefixes node names: "dense/matmul".
+class TRACEFIRE_API NameScope {
+ public:
+  explicit NameScope(const std::string& name);
+  ~NameScope();
+  NameScope(const NameScope&) = delete;
+  NameScope& operator=(const NameScope&) = delete;
+};
+
+/// Front ends tell where the user's program is: called when an operation is recorded.
+using LocationSource = bool (*)(const char** file, int32_t* line);
+TRACEFIRE_API void set_location_source(LocationSource source);
+
+/// Waits for all devices; throws the first device failure.
+TRACEFIRE_API void synchronize();
+/// Fires what is pending on this thread.
+TRACEFIRE_API void flush();
+
+}  // namespace tracefire

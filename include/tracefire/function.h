@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tracefire/control.h"
+#include "tracefire/tensor.h"
+
+namespace tracefire {
+
+/// A traced function: a graph with its inputs, the slots it touches and the tensors it captured.
+/// Compiled on first call; calls from several threads are allowed.
+class TRACEFIRE_API Function {
+ public:
+  Function() = default;
+
+  bool defined() const { return state_ != nullptr; }
+  /// Runs the function; arguments must fit the parameters given while tracing (symbols take the
+  /// arguments' sizes). Assigned variables hold their new values when it returns.
+  Tensors operator()(const Tensors& args) const;
+
+  /// A stretch of an epoch over data on the device, without a word to the host in between.
+  /// For step s in [lo, hi): parameter k of the function receives the rows
+  /// order[s * batch … (s + 1) * batch) of data[k]. `order` is int32 [≥ hi * batch].
+  /// Returns the outputs of the last step (which is why hi > lo is required).
+  /// On a GPU: a captured graph of up to 64 unrolled steps, replayed; nothing is synchronised.
+  Tensors run_epoch(const Tensors& data, const Tensor& order, int64_t batch, int64_t lo,
+                    int64_t hi) const;
+
+  /// The graph as text, and after compilation the program: steps, devices, kernels, refusals.
+  std::string graph_text() const;
+  std::string program_text() const;
+  /// Variables that the function reads or assigns, in the order of its parameters.
+  std::vector<Variable> variables() const;
+  int parameters() const;
+
+  struct State;
+  explicit Function(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+/// Tracing, step by step, for front ends. From construction to finish() or destruction, operations
+/// of this thread are recorded into the function instead of being run.
+class TRACEFIRE_API FunctionTrace {
+ public:
+  explicit FunctionTrace(std::string name);
+  ~FunctionTrace();
+  FunctionTrace(const FunctionTrace&) = delete;
+  FunctionTrace& operator=(const FunctionTrace&) = delete;
+  /// The next parameter. Symbolic dims make one program serve many sizes.
+  Tensor parameter(DType dtype, const Shape& shape, const std::string& name = "");
+  Function finish(const Tensors& outputs);
+  /// Ends tracing without a function.
+  void abandon();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Traces `body` once with parameters of these specs.
+TRACEFIRE_API Function trace_function(const std::string& name,
+                                      const std::vector<TensorSpec>& parameters,
+                                      const std::function<Tensors(const Tensors&)>& body);
+
+/// True while a function or region is being traced on this thread.
+TRACEFIRE_API bool is_tracing();
+
+/// While alive, operations of this thread only infer dtypes and shapes; nothing can be observed.
+class TRACEFIRE_API AbstractScope {
+ public:
+  AbstractScope();
+  ~AbstractScope();
+  AbstractScope(const AbstractScope&) = delete;
+  AbstractScope& operator=(const AbstractScope&) = delete;
+  Tensor parameter(DType dtype, const Shape& shape);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tracefire

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tracefire/export.h"
+
+namespace tracefire {
+
+/// What the executor's records say about a stretch of work. Nothing else is counted anywhere.
+struct Proof {
+  struct Row {
+    std::string op;         ///< "matmul"
+    std::string device;     ///< "/GPU:0"
+    std::string kernel;     ///< "cublaslt_matmul"
+    std::string library;
+    std::string placement;  ///< "on device" "host by design" "by user" "fallen back"
+    std::string reason;     ///< why it fell back
+    std::string location;   ///< first source line
+    uint64_t runs = 0;      ///< executions, replays counted
+    double flops = 0;
+    double bytes = 0;
+  };
+  std::vector<Row> rows;      ///< most work first
+  uint64_t graph_launches = 0;  ///< captured graphs replayed
+  uint64_t runs = 0;            ///< programs run without a capture
+  uint64_t synchronizations = 0;  ///< times the host waited for a device
+  uint64_t copies_in = 0, copies_out = 0;    ///< bytes host -> device, device -> host
+  uint64_t counted_copies = 0;    ///< copies forced by a live reader of a variable's old value
+  double gpu_flops = 0, cpu_flops = 0;  ///< cpu: fallen back only
+  double cpu_by_choice_flops = 0;       ///< placed by hand or on the host by design
+  std::string verdict;        ///< "on-gpu" "partly-on-gpu" "on-cpu"
+  std::string precision;      ///< how f32 products were computed
+  /// The whole as a table for people.
+  std::string str() const;
+  std::string json() const;
+};
+
+/// Proof of everything since the start of the process or the last reset_proof().
+TRACEFIRE_API Proof proof();
+TRACEFIRE_API void reset_proof();
+
+}  // namespace tracefire

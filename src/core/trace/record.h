@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/event.h"
+#include "core/trace/cell.h"
+#include "core/trace/scope.h"
+
+namespace tracefire::trace {
+
+/// What makes pending values ready. Implemented by the engine; declared here so that the trace
+/// does not depend on compiler or runtime.
+class Firer {
+ public:
+  virtual ~Firer() = default;
+  /// Makes `cells` ready or failed, together with the effects pending on this thread.
+  virtual void fire(std::span<const CellPtr> cells, Trigger trigger) = 0;
+  virtual Device default_device() = 0;
+  /// Whether an op belongs on the host although the default device is a GPU.
+  virtual bool finishes_before_return(Device device, const Node& node,
+                                      const std::vector<ValueType>& inputs) = 0;
+};
+void set_firer(Firer* firer);
+Firer& firer();
+
+/// Records an operation on this thread: imports the inputs into the current scope, infers types,
+/// fixes the device, and in eager mode fires when a limit is reached. Ordered ops get their token
+/// here: `inputs` are without it, and so are the cells returned.
+Result<std::vector<CellPtr>> record(OpId op, std::vector<CellPtr> inputs, Attrs attrs,
+                                    std::vector<GraphPtr> regions = {});
+/// The same with everything of `node` but its inputs given (a copy of a node of another graph);
+/// tokens are among the inputs and outputs.
+Result<std::vector<CellPtr>> record_node(Node node, std::vector<CellPtr> inputs);
+
+/// Pending work of one thread in eager mode.
+struct Eager {
+  std::vector<std::weak_ptr<TraceNode>> pending;  ///< in order; expired ones are nobody's wish
+  std::vector<TraceNodePtr> effects;              ///< ordered ops not yet fired
+  std::map<std::string, CellPtr> tokens;
+  int64_t pinned_bytes = 0;
+  int inside = 0;  ///< > 0: the engine is at work on this thread; nothing fires by itself
+};
+Eager& eager();
+
+/// Thread-local device and name scopes.
+struct Context {
+  Device device;
+  std::vector<std::string> names;
+};
+Context& context();
+
+/// The user's source line for a node recorded now.
+Location current_location();
+
+/// Whoever wants to see every node recorded on this thread (tapes).
+class Recorder {
+ public:
+  virtual ~Recorder() = default;
+  virtual void recorded(const TraceNodePtr& node, const std::vector<CellPtr>& outputs) = 0;
+};
+std::vector<Recorder*>& recorders();
+
+}  // namespace tracefire::trace
