@@ -9,12 +9,11 @@
 
 #include "error_codes.h"  // generated from schema/errors.json
 #include "tracefire/error.h"
-#include "tracefire/export.h"
 
 namespace tracefire {
 
 /// Success, or a catalogued error with its text. Cheap to copy; [[nodiscard]] so that none is lost.
-class [[nodiscard]] TRACEFIRE_API Status {
+class [[nodiscard]] Status {
  public:
   Status() = default;
   Status(ErrorCode code, std::string message)
@@ -38,6 +37,11 @@ class [[nodiscard]] TRACEFIRE_API Status {
   };
   std::shared_ptr<const Body> error_;
 };
+
+/// The kind that the catalogue gives `code`.
+ErrorKind error_kind(ErrorCode code);
+/// The catalogue's entry with this number, or nullptr.
+const CatalogueEntry* find_catalogue_entry(uint16_t number);
 
 /// A value or the error that prevented it.
 template <class T>
