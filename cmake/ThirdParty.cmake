@@ -54,7 +54,6 @@ if(TRACEFIRE_ONEDNN)
        SYMBOLIC)
   target_include_directories(tf_ext_dnnl SYSTEM INTERFACE "${dnnl_dir}/include")
   target_link_libraries(tf_ext_dnnl INTERFACE "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/libdnnl.so.3")
-  target_compile_definitions(tf_ext_dnnl INTERFACE TRACEFIRE_HAS_ONEDNN=1)
 endif()
 
 # CUDA: headers from a toolkit, else from the pinned wheels. No NVIDIA library is ever linked.
@@ -106,3 +105,8 @@ if(TRACEFIRE_CUDA)
     message(STATUS "NVRTC ${major}: ${TRACEFIRE_NVRTC${major}_LIB}")
   endforeach()
 endif()
+
+# Every translation unit knows what is built in: `#if TRACEFIRE_HAS_CUDA`.
+foreach(part CUDA ONEDNN)
+  add_compile_definitions(TRACEFIRE_HAS_${part}=$<BOOL:${TRACEFIRE_${part}}>)
+endforeach()

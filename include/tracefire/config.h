@@ -51,6 +51,9 @@ class TRACEFIRE_API DeviceScope {
   ~DeviceScope();
   DeviceScope(const DeviceScope&) = delete;
   DeviceScope& operator=(const DeviceScope&) = delete;
+
+ private:
+  Device before_;
 };
 
 /// Prefixes node names: "dense/matmul".

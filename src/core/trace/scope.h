@@ -31,6 +31,10 @@ class Scope {
   CellPtr token(const std::string& effect);
   void set_token(const std::string& effect, CellPtr token) { tokens_[effect].current = token; }
   void add(TraceNodePtr node) { nodes_.push_back(std::move(node)); }
+  /// Keeps cells alive as long as the scope, so that the trace stays whole.
+  void keep(const std::vector<CellPtr>& cells) {
+    cells_.insert(cells_.end(), cells.begin(), cells.end());
+  }
 
   struct SlotUse {
     SlotPtr slot;
@@ -77,6 +81,7 @@ class Scope {
   std::unordered_map<const Slot*, size_t> slot_index_;
   std::map<std::string, TokenUse> tokens_;
   std::vector<TraceNodePtr> nodes_;
+  std::vector<CellPtr> cells_;
 };
 
 /// Makes `scope` the current one of this thread.
@@ -108,6 +113,8 @@ struct RegionLayout {
   std::vector<SlotPtr> slots;
   std::vector<SlotPtr> written;
   std::vector<std::string> tokens;
+  bool pass_captures = false;  ///< a loop body also returns its captures, unchanged
+  bool only_outputs = false;   ///< a loop condition returns nothing else
 };
 Result<Lowered> lower(const Scope& scope, const std::vector<CellPtr>& outputs,
                       const RegionLayout* layout);

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// The public edge of the trace: tensors, variables, scopes, operations by name.
+#include <algorithm>
+
+#include "core/ops/op_table.h"
+#include "core/trace/flush.h"
+#include "tracefire/apply.h"
+#include "tracefire/config.h"
+#include "tracefire/tensor.h"
+
+namespace tracefire {
+namespace {
+
+const trace::Cell& cell_of(const Tensor& tensor) {
+  if (!tensor.defined()) {
+    error(ErrorCode::kBadAttribute, "an undefined tensor was used; assign a value first")
+        .throw_if_error();
+  }
+  return *tensor.cell();
+}
+
+const char* attr_type_name(AttrType type) {
+  switch (type) {
+    case AttrType::kFlag: return "flag";
+    case AttrType::kInteger: return "integer";
+    case AttrType::kReal: return "real";
+    case AttrType::kText: return "text";
+    case AttrType::kDType: return "dtype";
+    case AttrType::kInts: return "ints";
+    case AttrType::kShape: return "shape";
+  }
+  return "";
+}
+
+const char* op_class_name(OpClass op_class) {
+  switch (op_class) {
+    case OpClass::kElementwise: return "elementwise";
+    case OpClass::kReduction: return "reduction";
+    case OpClass::kMovement: return "movement";
+    case OpClass::kProduct: return "product";
+    case OpClass::kRandom: return "random";
+    case OpClass::kComposite: return "composite";
+    case OpClass::kControl: return "control";
+    case OpClass::kHost: return "host";
+  }
+  return "";
+}
+
+OpSpec make_spec(const OpRow& row) {
+  OpSpec spec;
+  spec.name = row.name;
+  spec.tf_name = row.tf_name;
+  spec.op_class = op_class_name(row.op_class);
+  spec.ordered = row.effect[0] != '\0';
+  // The token of an ordered op is the trace's affair.
+  spec.min_inputs = row.arity.min - (spec.ordered ? 1 : 0);
+  spec.max_inputs = row.arity.max < 0 ? -1 : row.arity.max - (spec.ordered ? 1 : 0);
+  spec.inputs.assign(row.input_names.begin(), row.input_names.end());
+  spec.outputs.assign(row.output_names.begin(), row.output_names.end());
+  for (const tracefire::AttrSpec& attr : row.attrs) {
+    spec.attrs.push_back({attr.name, attr_type_name(attr.type), attr.fallback, attr.doc});
+  }
+  spec.doc = row.doc;
+  spec.has_regions = row.regions > 0;
+  return spec;
+}
+
+}  // namespace
+
+DType Tensor::dtype() const { return cell_of(*this).type.dtype; }
+const Shape& Tensor::shape() const { return cell_of(*this).type.shape; }
+Device Tensor::device() const { return cell_of(*this).device; }
+
+Tensor Tensor::to(Device device) const {
+  if (cell_of(*this).device == device) return *this;
+  DeviceScope scope(device);
+  return apply("copy", std::span(this, 1), {{"device", device.str()}})[0];
+}
+
+void Tensor::check_count(size_t count, const std::vector<int64_t>& sizes) {
+  int64_t expected = 1;
+  for (int64_t size : sizes) expected *= size;
+  if (static_cast<int64_t>(count) != expected) {
+    error(ErrorCode::kShapeMismatch, count, " values were given for shape ",
+          Shape::of(sizes).str(), ", which has ", expected)
+        .throw_if_error();
+  }
+}
+
+void Tensor::expect_dtype(DType expected) const {
+  if (dtype() != expected) {
+    error(ErrorCode::kDTypeMismatch, "values of type ", dtype_name(expected),
+          " were asked of a tensor of type ", dtype_name(dtype()), "; cast it first")
+        .throw_if_error();
+  }
+}
+
+Variable::Variable(const Tensor& initial, std::string name, bool trainable) {
+  const trace::Cell& cell = cell_of(initial);
+  if (cell.scope != 0) {
+    error(ErrorCode::kValueInTrace, "variable '", name,
+          "' gets its initial value from a function being traced; create it before tracing")
+        .throw_if_error();
+  }
+  slot_ = std::make_shared<trace::Slot>();
+  slot_->id = trace::next_id();
+  slot_->name = std::move(name);
+  slot_->type = cell.type;
+  slot_->device = cell.device;
+  slot_->trainable = trainable;
+  slot_->current = initial.cell();
+}
+
+Tensor Variable::read() const { return Tensor(trace::read_slot(slot_)); }
+void Variable::assign(const Tensor& value) const {
+  cell_of(value);
+  trace::assign_slot(slot_, value.cell()).throw_if_error();
+}
+const std::string& Variable::name() const { return slot_->name; }
+bool Variable::trainable() const { return slot_->trainable; }
+DType Variable::dtype() const { return slot_->type.dtype; }
+const Shape& Variable::shape() const { return slot_->type.shape; }
+Device Variable::device() const { return slot_->device; }
+
+const std::vector<OpSpec>& op_specs() {
+  static const std::vector<OpSpec> specs = [] {
+    std::vector<OpSpec> out;
+    for (const OpRow& row : OpTable::instance().rows()) out.push_back(make_spec(row));
+    return out;
+  }();
+  return specs;
+}
+
+std::vector<Tensor> apply(int op, std::span<const Tensor> inputs, const AttrList& attrs) {
+  const auto rows = OpTable::instance().rows();
+  if (op < 0 || op >= static_cast<int>(rows.size())) {
+    error(ErrorCode::kUnknownOp, "operation number ", op, " does not exist; there are ",
+          rows.size())
+        .throw_if_error();
+  }
+  std::vector<trace::CellPtr> cells;
+  cells.reserve(inputs.size());
+  for (const Tensor& input : inputs) {
+    cell_of(input);
+    cells.push_back(input.cell());
+  }
+  Attrs set;
+  for (const auto& [name, value] : attrs) set.set(name, value);
+  auto outputs =
+      trace::record(static_cast<OpId>(op), std::move(cells), std::move(set)).value();
+  std::vector<Tensor> tensors;
+  tensors.reserve(outputs.size());
+  for (trace::CellPtr& cell : outputs) tensors.emplace_back(std::move(cell));
+  return tensors;
+}
+
+std::vector<Tensor> apply(std::string_view op, std::span<const Tensor> inputs,
+                          const AttrList& attrs) {
+  const auto id = OpTable::instance().find(op);
+  if (!id) {
+    error(ErrorCode::kUnknownOp, "there is no operation '", op, "'; docs/ops.md lists all")
+        .throw_if_error();
+  }
+  return apply(static_cast<int>(*id), inputs, attrs);
+}
+
+DeviceScope::DeviceScope(Device device) {
+  before_ = trace::context().device;
+  trace::context().device = device;
+}
+DeviceScope::~DeviceScope() {
+  trace::context().device = before_;
+  if (trace::Scope::current() == nullptr && trace::eager().inside == 0) {
+    trace::flush_pending(Trigger::kScopeEnd);
+  }
+}
+
+NameScope::NameScope(const std::string& name) {
+  auto& names = trace::context().names;
+  names.push_back(names.empty() ? name : names.back() + "/" + name);
+}
+NameScope::~NameScope() { trace::context().names.pop_back(); }
+
+void flush() { trace::flush_pending(Trigger::kExit); }
+
+}  // namespace tracefire

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/trace/record.h"
+
+namespace tracefire::trace {
+
+/// End of the effect chain of `effect` on this thread (in the current scope).
+CellPtr effect_token(const std::string& effect);
+void set_effect_token(const std::string& effect, CellPtr token);
+
+/// Value of a variable at this point of the program, and its change.
+CellPtr read_slot(const SlotPtr& slot);
+Status assign_slot(const SlotPtr& slot, CellPtr value);
+
+/// Applies the firing policy after an op was recorded: fires when a limit is reached, when the op
+/// must have finished before its call returns, or op by op while the placement log is on.
+void after_record(const std::vector<CellPtr>& outputs);
+
+/// Fires everything pending on this thread that anybody can still see.
+void flush_pending(Trigger trigger);
+
+/// Limits of pending work; the engine sets them from the settings.
+struct FiringLimits {
+  int64_t nodes = 256;
+  int64_t bytes = int64_t{256} << 20;
+  bool op_by_op = false;  ///< the placement log is on
+};
+FiringLimits& firing_limits();
+
+}  // namespace tracefire::trace
