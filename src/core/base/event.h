@@ -12,7 +12,7 @@
 
 namespace tracefire {
 
-/// Why pending work was fired.
+/// Why pending work was fired. Names and descriptions are in schema/events.json, in this order.
 enum class Trigger : uint8_t {
   kObserved,      ///< a value was read
   kNodeLimit,     ///< 256 nodes were pending
@@ -24,6 +24,7 @@ enum class Trigger : uint8_t {
   kPlacementLog,  ///< op by op while the placement log is on
   kCpuClock,      ///< an op of more than about 1 ms on the CPU has finished when its call returns
 };
+/// "observed", "node_limit" … as files and metrics write it.
 const char* trigger_name(Trigger trigger);
 
 /// What is the same in every run of a step. Lives as long as its program.
@@ -87,8 +88,12 @@ class TRACEFIRE_API Events {
     std::function<void(const CopyEvent&)> copy;
     std::function<void(Device)> synchronize;  ///< the host waited for a device
   };
+  /// Returns the number that unsubscribe() takes.
   int subscribe(Subscriber subscriber);
+  /// When this returns, no other thread is inside the subscriber's callbacks; a callback may
+  /// unsubscribe itself. Python callers release the GIL around it.
   void unsubscribe(int id);
+  /// True while anybody subscribes: only then need an executor take times.
   bool active() const;
   void publish(const RunEvent& event);
   void publish(const CopyEvent& event);
