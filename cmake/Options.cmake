@@ -6,6 +6,9 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 set(TRACEFIRE_SANITIZE "" CACHE STRING "Sanitizers: 'address,undefined' or 'thread' (clang, -O1)")
 
+set(TRACEFIRE_ONLY_ROOMS "" CACHE STRING "Build only these rooms and no library: 'core/base;core/graph'")
+set(TRACEFIRE_ONLY_TESTS "" CACHE STRING "Build only the test sources of these folders of tests/")
+
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -26,7 +29,8 @@ add_compile_options(-Wall -Wextra -ffp-contract=off)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   add_compile_options(-Wthread-safety)
 else()
-  add_compile_options(-Wno-restrict)  # GCC 12 warns of every `text + std::string` (GCC bug 105651)
+  # GCC 12 warns of additions of std::string that are right (GCC bugs 105651 and 105329).
+  add_compile_options(-Wno-restrict -Wno-array-bounds)
 endif()
 # Debug information and __FILE__ name files relative to the tree, whatever folder it lies in.
 file(RELATIVE_PATH source_from_build "${PROJECT_BINARY_DIR}" "${PROJECT_SOURCE_DIR}")
