@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes event_schema.h (enums with their names, and the fields of events) from schema/events.json.
+"""Makes event_schema.h (names of enum values and the fields of events) from schema/events.json.
 
 usage: events.py --root TREE (--list-inputs | --list-outputs | --out DIR)
 """
@@ -13,26 +13,17 @@ INPUT = "schema/events.json"
 OUTPUT = "event_schema.h"
 
 
-def camel(name):
-    return "".join(part.capitalize() for part in name.split("_"))
-
-
 def render(schema):
     q = json.dumps
     lines = ["// Generated from schema/events.json; do not edit.", "#pragma once",
-             "#include <cstdint>", "#include <string_view>", "namespace tracefire {"]
+             "namespace tracefire {"]
     for enum in schema["enums"]:
         names = [v["name"] for v in enum["values"]]
         if len(set(names)) != len(names):
             sys.exit(f"{INPUT}: enum {enum['name']} has a value twice")
-        lines += [f"/// {enum['doc']}", f"enum class {enum['name']} : uint8_t {{"]
-        lines += [f"  k{camel(v['name'])},  ///< {v['doc']}" for v in enum["values"]]
-        lines += ["};", f"inline constexpr int k{enum['name']}Count = {len(names)};",
-                  f"/// \"{names[0]}\" and so on, as files and metrics write it.",
-                  f"constexpr std::string_view name_of({enum['name']} value) {{",
-                  "  constexpr std::string_view names[] = {" + ", ".join(map(q, names)) + "};",
-                  f"  return static_cast<int>(value) < k{enum['name']}Count ? "
-                  "names[static_cast<int>(value)] : \"?\";", "}"]
+        lines += [f"/// Names of {enum['name']}, in the order of the enum.",
+                  f"inline constexpr const char* k{enum['name']}Names[] = {{" +
+                  ", ".join(map(q, names)) + "};"]
     lines += ["/// One field of an event, for exporters and documentation.",
               "struct EventField { const char* event; const char* name; const char* type; "
               "const char* unit; const char* doc; };", "inline constexpr EventField kEventFields[] = {"]
