@@ -27,8 +27,8 @@ enum class Isa : uint8_t { kBaseline, kAvx2, kAvx512 };
 using TileFn = void (*)(void* out, const void* a, const void* b, const void* c, int64_t n);
 /// Counts the leading elements that are finite; n where all are.
 using FiniteFn = int64_t (*)(const void* a, int64_t n);
-/// Random words of elements first, first+1, … from a key of two words.
-using RandomFn = void (*)(uint32_t* out, const uint32_t* key, uint64_t first, int64_t n);
+/// Random words (u32 or u64) of elements first, first+1, … from a key of two words.
+using RandomFn = void (*)(void* out, const uint32_t* key, uint64_t first, int64_t n);
 
 /// Functions for everything that can stand in a loop program. Null: not supported.
 struct TileTable {
@@ -43,8 +43,10 @@ struct TileTable {
   TileFn gathers[5] = {};
   FiniteFn finite_f32 = nullptr;
   FiniteFn finite_f64 = nullptr;
-  RandomFn threefry = nullptr;
-  RandomFn philox = nullptr;
+  RandomFn threefry32 = nullptr;
+  RandomFn threefry64 = nullptr;
+  RandomFn philox32 = nullptr;
+  RandomFn philox64 = nullptr;
 };
 
 /// The best table for this machine, or the one for `isa` where the machine has it (else null).
