@@ -74,13 +74,14 @@ std::vector<int64_t> row_major(const std::vector<int64_t>& sizes) {
 Result<std::vector<int64_t>> numbers_of(const NodeView& node, const Shape& dims) {
   std::vector<int64_t> numbers;
   for (Dim dim : dims) {
-    int64_t number = dim.is_constant() ? dim.value() : node.env ? node.env->eval(dim) : -1;
-    if (dim.is_symbol() && number < 0) {
+    bool known = true;
+    for (int32_t symbol : free_symbols(dim)) known &= node.env != nullptr && node.env->has(symbol);
+    if (!known) {
       return error(ErrorCode::kSymbolUnbound, "the size ", dim.str(), " in an attribute of '",
                    OpTable::instance().name(node.node->op),
                    "' has no number while the kernel is bound. Give it as an argument.");
     }
-    numbers.push_back(number);
+    numbers.push_back(dim.is_constant() ? dim.value() : node.env->eval(dim));
   }
   return numbers;
 }
