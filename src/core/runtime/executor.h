@@ -28,6 +28,8 @@ struct RunRequest {
   std::vector<Run::Parent> parents; ///< for each parameter the run it came from
   DimEnv env;
   Trigger trigger = Trigger::kObserved;
+  /// Set to true once anything was enqueued: from then on slots may have been written.
+  bool* started = nullptr;
 };
 
 struct RunOutcome {
