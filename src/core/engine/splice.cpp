@@ -40,7 +40,10 @@ Result<std::vector<trace::CellPtr>> splice(const Graph& graph, int32_t first,
     }
     Node copy = graph.nodes[i];
     copy.inputs.clear();
-    if (!symbols.empty()) copy.attrs = substitute(copy.attrs, symbols);
+    if (!symbols.empty()) {
+      copy.attrs = substitute(copy.attrs, symbols);
+      for (GraphPtr& region : copy.regions) region = substitute(region, symbols);
+    }
     TF_ASSIGN(std::vector<trace::CellPtr> outputs,
               trace::record_node(std::move(copy), std::move(inputs)));
     for (size_t k = 0; k < outputs.size(); ++k) {
