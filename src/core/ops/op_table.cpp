@@ -43,13 +43,20 @@ std::string proposal(std::string_view wrong, const std::vector<std::string_view>
 
 const char* attr_type_words(AttrType type) {
   switch (type) {
-    case AttrType::kFlag: return "true or false";
-    case AttrType::kInteger: return "an integer";
-    case AttrType::kReal: return "a number";
-    case AttrType::kText: return "a text";
-    case AttrType::kDType: return "an element type";
-    case AttrType::kInts: return "a list of integers";
-    case AttrType::kShape: return "a shape";
+    case AttrType::kFlag:
+      return "true or false";
+    case AttrType::kInteger:
+      return "an integer";
+    case AttrType::kReal:
+      return "a number";
+    case AttrType::kText:
+      return "a text";
+    case AttrType::kDType:
+      return "an element type";
+    case AttrType::kInts:
+      return "a list of integers";
+    case AttrType::kShape:
+      return "a shape";
   }
   return "";
 }
@@ -57,20 +64,27 @@ const char* attr_type_words(AttrType type) {
 /// Index in Attr's variant of the values an AttrType takes.
 size_t variant_index(AttrType type) {
   switch (type) {
-    case AttrType::kFlag: return 0;
-    case AttrType::kInteger: return 1;
-    case AttrType::kReal: return 2;
-    case AttrType::kText: return 3;
-    case AttrType::kDType: return 4;
-    case AttrType::kInts: return 5;
-    case AttrType::kShape: return 6;
+    case AttrType::kFlag:
+      return 0;
+    case AttrType::kInteger:
+      return 1;
+    case AttrType::kReal:
+      return 2;
+    case AttrType::kText:
+      return 3;
+    case AttrType::kDType:
+      return 4;
+    case AttrType::kInts:
+      return 5;
+    case AttrType::kShape:
+      return 6;
   }
   return std::variant_npos;
 }
 
 const char* attr_words(const Attr& attr) {
-  static constexpr AttrType kByIndex[] = {AttrType::kFlag,  AttrType::kInteger, AttrType::kReal,
-                                          AttrType::kText,  AttrType::kDType,   AttrType::kInts,
+  static constexpr AttrType kByIndex[] = {AttrType::kFlag, AttrType::kInteger, AttrType::kReal,
+                                          AttrType::kText, AttrType::kDType,   AttrType::kInts,
                                           AttrType::kShape};
   return attr_type_words(kByIndex[attr.index()]);
 }
