@@ -73,16 +73,16 @@ Grads grad_pow(GradContext& c) {
   const Value log = m.op("log", {m.select(positive, x, one)});
   return fit(c, dx, m.mul(g, m.mul(c.outputs[0], log)));
 }
-/// The operand that was taken gets the gradient; x where both are equal, as in TensorFlow.
-Grads grad_pick(GradContext& c, const char* compare) {
+/// The operand that was taken gets the gradient, half of it where both are equal.
+Grads grad_pick(GradContext& c, const char* takes_x, const char* takes_y) {
   Math m(c.b);
-  const Value g = c.out_grads[0], zero = m.scalar(0, g);
-  const Value took_x = m.op(compare, {c.inputs[0], c.inputs[1]});
-  const Value dx = m.select(took_x, g, zero);
-  return fit(c, dx, m.select(took_x, zero, g));
+  const Value g = c.out_grads[0], x = c.inputs[0], y = c.inputs[1];
+  const Value shared = m.select(m.equal(x, y), m.scale(g, 0.5), m.scalar(0, g));
+  const Value dx = m.select(m.op(takes_x, {x, y}), g, shared);
+  return fit(c, dx, m.select(m.op(takes_y, {x, y}), g, shared));
 }
-Grads grad_maximum(GradContext& c) { return grad_pick(c, "greater_equal"); }
-Grads grad_minimum(GradContext& c) { return grad_pick(c, "less_equal"); }
+Grads grad_maximum(GradContext& c) { return grad_pick(c, "greater", "less"); }
+Grads grad_minimum(GradContext& c) { return grad_pick(c, "less", "greater"); }
 Grads grad_atan2(GradContext& c) {  // x here is the first operand, the ordinate
   Math m(c.b);
   const Value x = c.inputs[0], y = c.inputs[1];
@@ -147,16 +147,16 @@ const Binary kBinary[] = {
      "and -1. pow(x, 0) is 1 for every x."},
     {"maximum",
      "Maximum",
-     infer_binary<kReal>,
+     infer_binary<kOrdered>,
      {grad_maximum, kXY, 0},
      kSimple,
-     "The larger one; NaN where one is NaN. Where both are equal the gradient goes to x."},
+     "The larger one; NaN where one is NaN. Where both are equal each gets half the gradient."},
     {"minimum",
      "Minimum",
-     infer_binary<kReal>,
+     infer_binary<kOrdered>,
      {grad_minimum, kXY, 0},
      kSimple,
-     "The smaller one; NaN where one is NaN. Where both are equal the gradient goes to x."},
+     "The smaller one; NaN where one is NaN. Where both are equal each gets half the gradient."},
     {"atan2",
      "Atan2",
      infer_binary<kFloating>,

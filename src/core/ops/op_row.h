@@ -30,12 +30,12 @@ struct Arity {
 enum class OpClass : uint8_t {
   kElementwise,  ///< one result element from one element of each (broadcast) input
   kReduction,
-  kMovement,  ///< reorders or repeats elements, computes nothing
-  kProduct,   ///< matmul, later convolution
+  kMovement,     ///< reorders or repeats elements, computes nothing
+  kProduct,      ///< matmul, later convolution
   kRandom,
-  kComposite,  ///< stays a node; decomposes where no kernel accepts
-  kControl,    ///< has regions
-  kHost,       ///< strings, tables, files, host calls: the CPU is their place by design
+  kComposite,    ///< stays a node; decomposes where no kernel accepts
+  kControl,      ///< has regions
+  kHost,         ///< strings, tables, files, host calls: the CPU is their place by design
 };
 
 /// Types in, types out: fills node->outputs. node->attrs are complete and of the right types.
@@ -45,9 +45,9 @@ using InferFn = Status (*)(const std::vector<ValueType>& inputs, Node* node);
 /// Value: no gradient flows). `out_grads[i]` is invalid where result i has none.
 struct GradContext {
   Builder& b;
-  const Node& node;                   ///< attributes and regions of the forward node
-  const std::vector<Value>& inputs;   ///< forward inputs
-  const std::vector<Value>& outputs;  ///< forward results
+  const Node& node;                     ///< attributes and regions of the forward node
+  const std::vector<Value>& inputs;     ///< forward inputs
+  const std::vector<Value>& outputs;    ///< forward results
   const std::vector<Value>& out_grads;
 };
 using GradFn = std::vector<Value> (*)(GradContext&);
@@ -83,10 +83,9 @@ struct Tolerance {
   double f64 = 1e-12, f32 = 1e-5, f16 = 2e-3, bf16 = 1.6e-2;
 };
 
-/// THE row of an op. Everything else (docs, bindings, support matrix, fuzz entries) derives from
-/// it.
+/// THE row of an op. Everything else (docs, bindings, support matrix, fuzz entries) derives from it.
 struct OpRow {
-  const char* name;     ///< lower snake case, ours: "matmul"
+  const char* name;   ///< lower snake case, ours: "matmul"
   const char* tf_name;  ///< TensorFlow's name in logs: "MatMul"
   OpClass op_class;
   Arity arity;
@@ -106,7 +105,7 @@ struct OpRow {
   int version = 1;
   /// Result whose number is the size of a data-dependent dimension, or -1.
   int size_output = -1;
-  bool checks_data = false;  ///< kernels may set the run's error block
+  bool checks_data = false;      ///< kernels may set the run's error block
 };
 
 }  // namespace tracefire
