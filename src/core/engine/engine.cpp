@@ -49,7 +49,7 @@ CompileOptions Engine::compile_options(bool fuse) const {
   CompileOptions options;
   options.device = Backends::instance().default_device();
   options.policy = settings::device_policy() == settings::DevicePolicy::kStrict ? Policy::kStrict
-                                                                               : Policy::kSoft;
+                                                                                : Policy::kSoft;
   options.precision = settings::matmul_precision() == settings::MatmulPrecision::kHighest
                           ? Precision::kHighest
                           : Precision::kTf32;
@@ -89,8 +89,7 @@ Result<ProgramPtr> Engine::program_of(const GraphPtr& graph, bool fuse) {
   return program;
 }
 
-Result<std::shared_ptr<DevicePayload>> Engine::ready(const trace::CellPtr& cell,
-                                                     Trigger trigger) {
+Result<std::shared_ptr<DevicePayload>> Engine::ready(const trace::CellPtr& cell, Trigger trigger) {
   if (cell->scope != 0) {
     return error(ErrorCode::kValueInTrace, "the value of a ", cell->type.str(),
                  " tensor was asked while its function is being traced; it has none yet. Use "

@@ -115,8 +115,8 @@ Tensors cond(const Tensor& pred, const std::function<Tensors()>& then_fn,
   GraphPtr else_graph = trace::lower(*no.scope, no.outputs, &layout).value().graph;
   std::vector<CellPtr> operands{pred.cell()};
   add_operands(layout, &operands);
-  return record_control("if", std::move(operands), {}, {then_graph, else_graph},
-                        yes.outputs.size(), 0, layout);
+  return record_control("if", std::move(operands), {}, {then_graph, else_graph}, yes.outputs.size(),
+                        0, layout);
 }
 
 Tensors while_loop(const std::function<Tensor(const Tensors&)>& cond,
@@ -177,8 +177,7 @@ Tensors host_call(const HostFunction& function, const Tensors& inputs,
 }
 
 void print(const std::string& format, const Tensors& values) {
-  trace::record(OpTable::instance().id("print"), cells_of(values, "print"),
-                {{"format", format}})
+  trace::record(OpTable::instance().id("print"), cells_of(values, "print"), {{"format", format}})
       .value();
 }
 
