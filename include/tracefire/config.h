@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -68,6 +69,10 @@ class TRACEFIRE_API NameScope {
 /// Front ends tell where the user's program is: called when an operation is recorded.
 using LocationSource = bool (*)(const char** file, int32_t* line);
 TRACEFIRE_API void set_location_source(LocationSource source);
+
+/// Asked between replays of a long loop on the calling thread; true stops the loop with kCancelled,
+/// with every variable in the state of the last finished step.
+TRACEFIRE_API void set_interrupt_check(std::function<bool()> check);
 
 /// Waits for all devices; throws the first device failure.
 TRACEFIRE_API void synchronize();

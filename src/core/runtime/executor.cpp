@@ -69,8 +69,7 @@ Executor& Executor::instance() {
   return executor;
 }
 
-Result<std::shared_ptr<BoundProgram>> Executor::bind(const ProgramPtr& program,
-                                                     const DimEnv& env) {
+Result<std::shared_ptr<BoundProgram>> Executor::bind(const ProgramPtr& program, const DimEnv& env) {
   const std::string key = bind_key(*program, env);
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -110,8 +109,7 @@ void Executor::publish(const RunRequest& request, const BoundProgram& bound, uin
   events.publish(event);
 }
 
-Result<RunOutcome> Executor::finish(const RunRequest& request, BoundProgram& bound,
-                                    Frame& frame) {
+Result<RunOutcome> Executor::finish(const RunRequest& request, BoundProgram& bound, Frame& frame) {
   const Program& program = bound.program();
   RunOutcome outcome;
   for (size_t i = 0; i < program.results.size(); ++i) {
@@ -141,6 +139,7 @@ Result<RunOutcome> Executor::run(const RunRequest& request) {
   TF_ASSIGN(InstanceLease instance, InstanceLease::take(bound));
   Frame frame(*this, bound, *instance, request.params, {}, request.trigger);
   TF_RETURN_IF_ERROR(frame.prepare());
+  if (request.started != nullptr) *request.started = true;
   TF_RETURN_IF_ERROR(frame.run_steps());
   TF_ASSIGN(RunOutcome outcome, finish(request, *bound, frame));
   publish(request, *bound, 1, 0, frame.steps_run(), start);
@@ -160,6 +159,7 @@ Result<RunOutcome> Executor::run_repeated(const RunRequest& request, int64_t rep
   TF_RETURN_IF_ERROR(frame.prepare());
   uint64_t done = 0;
   Status stopped;
+  if (request.started != nullptr) *request.started = true;
   for (int64_t i = 0; i < repeats && stopped.ok(); ++i) {
     stopped = frame.run_steps();
     if (stopped.ok()) {
@@ -240,6 +240,8 @@ Result<RunOutcome> Executor::replay(const RunRequest& request, BoundProgram& bou
     const int64_t now = std::min(unroll, repeats - done);
     auto graph = graph_of(now);
     stopped = graph.ok() ? (*graph)->launch(*stream) : graph.status();
+    if (!graph.ok()) break;
+    if (request.started != nullptr) *request.started = true;
     if (!stopped.ok()) break;
     done += now;
     ++launches;
