@@ -60,7 +60,8 @@ bool bound_types(const Program& program, const Step& step, const DimEnv& env,
 
 Result<std::unique_ptr<Launch>> bind_step(const Program& program, const Step& step,
                                           const std::vector<ValueType>& inputs,
-                                          const std::vector<ValueType>& outputs) {
+                                          const std::vector<ValueType>& outputs,
+                                          const DimEnv& env) {
   TF_ASSIGN(DeviceBackend * backend, Backends::instance().find(step.device));
   NodeView view;
   view.node = &program.graph->nodes[static_cast<size_t>(step.node)];
@@ -69,6 +70,7 @@ Result<std::unique_ptr<Launch>> bind_step(const Program& program, const Step& st
   view.loop = step.loop.get();
   view.precision = program.precision;
   view.deterministic = program.deterministic;
+  view.env = &env;
   return step.kernel->bind(view, *backend);
 }
 
@@ -128,7 +130,10 @@ Result<std::shared_ptr<BoundProgram>> BoundProgram::make(ProgramPtr program, con
     if (step.kernel == nullptr) continue;
     std::vector<ValueType> inputs, outputs;
     if (!bound_types(*program, step, env, &inputs, &outputs)) continue;
-    TF_ASSIGN(bound->launches_[i], bind_step(*program, step, inputs, outputs));
+    auto launch = bind_step(*program, step, inputs, outputs, env);
+    // An attribute may hold a size that depends on data although no type does.
+    if (!launch.ok() && launch.status().code() == ErrorCode::kSymbolUnbound) continue;
+    TF_ASSIGN(bound->launches_[i], std::move(launch));
     size_t& most = bound->workspace_bytes_[step.device];
     most = std::max(most, bound->launches_[i]->workspace_bytes());
   }

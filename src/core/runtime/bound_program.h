@@ -84,6 +84,7 @@ bool bound_types(const Program& program, const Step& step, const DimEnv& env,
 /// Binds one step's kernel.
 Result<std::unique_ptr<Launch>> bind_step(const Program& program, const Step& step,
                                           const std::vector<ValueType>& inputs,
-                                          const std::vector<ValueType>& outputs);
+                                          const std::vector<ValueType>& outputs,
+                                          const DimEnv& env);
 
 }  // namespace tracefire
