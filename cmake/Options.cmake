@@ -30,7 +30,7 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   add_compile_options(-Wthread-safety)
 else()
   # GCC 12 warns of additions of std::string that are right (GCC bugs 105651 and 105329).
-  add_compile_options(-Wno-restrict -Wno-array-bounds)
+  add_compile_options(-Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
 # Debug information and __FILE__ name files relative to the tree, whatever folder it lies in.
 file(RELATIVE_PATH source_from_build "${PROJECT_BINARY_DIR}" "${PROJECT_SOURCE_DIR}")

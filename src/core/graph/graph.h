@@ -91,9 +91,9 @@ class Graph {
   std::vector<ResultValue> results;
 
   const ValueType& type(Value value) const {
-    return value.is_param() ? params[static_cast<size_t>(value.index)].type
-                            : nodes[static_cast<size_t>(value.node)]
-                                  .outputs[static_cast<size_t>(value.index)];
+    return value.is_param()
+               ? params[static_cast<size_t>(value.index)].type
+               : nodes[static_cast<size_t>(value.node)].outputs[static_cast<size_t>(value.index)];
   }
   const Node& node(Value value) const { return nodes[static_cast<size_t>(value.node)]; }
 };

@@ -255,16 +255,7 @@ Status infer_unique(const Types& inputs, Node* node) {
     return error(ErrorCode::kBadAttribute, "attribute 'size' is ", size,
                  "; it must be -1 (as many as there are) or a fixed number of results.");
   }
-  Dim count = size;
-  if (size < 0) {
-    // A node that already has its symbol keeps it: every value behind it is written in terms of it.
-    const int64_t bound = inputs[0].shape[0].bound();
-    const bool same = node->outputs.size() == 3 && node->outputs[0].shape.rank() == 1;
-    if (same) count = node->outputs[0].shape[0];
-    const bool keep = same && count.is_symbol() && count.bound() == bound &&
-                      free_symbols(count) == std::vector<int32_t>{count.symbol()};
-    if (!keep) count = Dim::fresh("unique", bound);
-  }
+  const Dim count = size < 0 ? Dim::fresh("unique", inputs[0].shape[0].bound()) : Dim(size);
   const DType index = node->attrs.dtype("dtype");
   node->outputs = {{inputs[0].dtype, Shape{count}, Layout::kRowMajor},
                    {index, inputs[0].shape, Layout::kRowMajor},

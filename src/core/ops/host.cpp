@@ -58,9 +58,9 @@ Status infer_print(const Types& inputs, Node* node) {
   for (size_t at = format.find("{}"); at != std::string::npos; at = format.find("{}", at + 2)) {
     ++places;
   }
-  if (places != inputs.size() - 1) {
+  if (places > inputs.size() - 1) {
     return error(ErrorCode::kBadAttribute, "attribute 'format' has ", places, " places {} for ",
-                 inputs.size() - 1, " values; there must be one for each.");
+                 inputs.size() - 1, " values; there must be a value for each.");
   }
   node->outputs = {token_type()};
   return {};
@@ -134,10 +134,10 @@ void add_effect_rows(std::vector<OpRow>* rows) {
       "Calls a function of the host program with copies of args; its results and the token come "
       "back. Calls happen in program order, on a thread of their own."));
   rows->back().effect = "host";
-  rows->push_back(host_row(
-      "print", "PrintV2", {1, -1}, {"values", "token"}, {"token"},
-      {{"format", AttrType::kText, std::nullopt, "the line; each {} stands for one value"}},
-      infer_print, none, "Prints one line to stderr, in program order."));
+  rows->push_back(host_row("print", "PrintV2", {1, -1}, {"values", "token"}, {"token"},
+                           {{"format", AttrType::kText, std::nullopt,
+                             "the line; each {} stands for one value, what is left over follows"}},
+                           infer_print, none, "Prints one line to stderr, in program order."));
   rows->back().effect = "print";
   rows->push_back(host_row(
       "assert", "Assert", {2, -1}, {"cond", "values", "token"}, {"token"},

@@ -377,7 +377,10 @@ std::vector<OpRow> movement_rows() {
       "reverse", "ReverseV2", {1, 1}, {"x"},
       {{"axes", AttrType::kInts, std::nullopt, "axes whose order is turned around"}}, infer_reverse,
       {grad_reverse, 0, 0}, "x with the order of some axes turned around."));
-  rows.push_back(movement("copy", "Copy", {1, 1}, {"x"}, {}, infer_copy, {grad_copy, 0, 0},
+  rows.push_back(movement("copy", "Copy", {1, 1}, {"x"},
+                          {{"device", AttrType::kText, std::string(),
+                            "where to, for people; the node's device counts"}},
+                          infer_copy, {grad_copy, 0, 0},
                           "x on the node's device, whatever device it was on."));
   append_rows(&rows, indexing_rows());
   return rows;
