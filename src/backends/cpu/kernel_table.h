@@ -66,7 +66,7 @@ int64_t elements_of(const ValueType& type);
 int64_t product(const std::vector<int64_t>& sizes, size_t first, size_t last);
 /// Row-major strides in elements.
 std::vector<int64_t> row_major(const std::vector<int64_t>& sizes);
-/// Numbers of an attribute's dims, whose symbols have numbers in the node's environment.
+/// Numbers of an attribute's dims; kSymbolUnbound where one depends on data not read yet.
 Result<std::vector<int64_t>> numbers_of(const NodeView& node, const Shape& dims);
 
 /// Writes the first failed check into the run's error word.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loop over an epoch: the function's graph behind a gather of rows, with the step counter in
 // a slot of its own, so that every step is the same program over the same addresses.
+#include "core/base/settings.h"
 #include "core/engine/function_state.h"
 #include "core/ops/op_table.h"
 #include "core/runtime/transfer.h"
