@@ -11,6 +11,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 NINJA ?= ninja
 CMAKE_FLAGS ?=
+export JOBS NINJA
 
 .PHONY: build demo test test-deep wheel lint format deps clean setup
 .DEFAULT_GOAL := build
@@ -34,6 +35,7 @@ demo: build
 	@scripts/demo
 
 test: build
+	@scripts/setup --sanitize
 	@scripts/run_tests --build $(BUILD)
 
 test-deep: build

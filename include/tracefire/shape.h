@@ -49,7 +49,7 @@ class TRACEFIRE_API Dim {
   int32_t symbol_ = -1;
 };
 
-// An expression with more than about 2,000 parts becomes a new free symbol of the same bound.
+// An expression with more than 500 parts becomes a new free symbol of the same bound.
 TRACEFIRE_API Dim operator+(Dim a, Dim b);
 TRACEFIRE_API Dim operator-(Dim a, Dim b);
 TRACEFIRE_API Dim operator*(Dim a, Dim b);

@@ -79,7 +79,7 @@ inline void place_copy(const TempDir& dir, const std::string& name) {
 /// Options under which only what the test gives can be found.
 inline nvidia::SearchOptions nothing_else() {
   nvidia::SearchOptions options;
-  options.loaded = false;
+  options.loaded = nullptr;
   options.loader = false;
   return options;
 }

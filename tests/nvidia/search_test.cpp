@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "backends/nvidia/search.h"
+
 #include <doctest/doctest.h>
 
-#include "backends/nvidia/search.h"
 #include "nvidia/emulator_setup.h"
 
 namespace tracefire::nvidia {
@@ -124,7 +125,7 @@ TEST_CASE("nvidia: what is already loaded into the process wins") {
   REQUIRE(loads.open(Library::kCupti, 12).ok());
 
   SearchOptions options = nothing_else();
-  options.loaded = true;
+  options.loaded = &loaded_libraries;
   options.path_dirs = {dir.path("ld")};
   Search search(options);
   CHECK(search.loaded_major(Library::kCupti) == 12);
@@ -162,7 +163,7 @@ TEST_CASE("nvidia: the environment decides where is looked") {
   CHECK(options.path_dirs[0] == "/c");
   CHECK(options.path_dirs[1] == "/d");
   CHECK(options.toolkit_roots[0] == "/e");
-  CHECK(options.loaded);
+  CHECK((options.loaded == &loaded_libraries));
   CHECK(options.loader);
 }
 

@@ -28,15 +28,15 @@ Result<DriverApi> load_driver_api(const OpenLibrary& libcuda) {
   const auto get = reinterpret_cast<GetProcAddress>(libcuda.symbol("cuGetProcAddress_v2"));
   if (get == nullptr) return no_function(libcuda, "cuGetProcAddress_v2");
   DriverApi api;
-#define TRACEFIRE_LOAD(name, version)                                                          \
-  {                                                                                            \
-    CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SUCCESS;                        \
-    void* address = nullptr;                                                                   \
-    if (get(#name, &address, version, CU_GET_PROC_ADDRESS_DEFAULT, &found) != CUDA_SUCCESS ||  \
-        address == nullptr) {                                                                  \
-      return no_function(libcuda, #name);                                                      \
-    }                                                                                          \
-    api.name = reinterpret_cast<PFN_##name##_v##version>(address);                             \
+#define TRACEFIRE_LOAD(name, version)                                                         \
+  {                                                                                           \
+    CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SUCCESS;                       \
+    void* address = nullptr;                                                                  \
+    if (get(#name, &address, version, CU_GET_PROC_ADDRESS_DEFAULT, &found) != CUDA_SUCCESS || \
+        address == nullptr) {                                                                 \
+      return no_function(libcuda, #name);                                                     \
+    }                                                                                         \
+    api.name = reinterpret_cast<PFN_##name##_v##version>(address);                            \
   }
   TRACEFIRE_DRIVER_FUNCTIONS(TRACEFIRE_LOAD)
 #undef TRACEFIRE_LOAD
@@ -45,7 +45,7 @@ Result<DriverApi> load_driver_api(const OpenLibrary& libcuda) {
 
 Result<NvrtcApi> load_nvrtc_api(const OpenLibrary& nvrtc) {
   NvrtcApi api;
-#define TRACEFIRE_LOAD(name)                                           \
+#define TRACEFIRE_LOAD(name)                                            \
   api.name = reinterpret_cast<decltype(api.name)>(nvrtc.symbol(#name)); \
   if (api.name == nullptr) return no_function(nvrtc, #name);
   TRACEFIRE_NVRTC_FUNCTIONS(TRACEFIRE_LOAD)
@@ -55,7 +55,7 @@ Result<NvrtcApi> load_nvrtc_api(const OpenLibrary& nvrtc) {
 
 Result<CublasLtApi> load_cublaslt_api(const OpenLibrary& cublaslt) {
   CublasLtApi api;
-#define TRACEFIRE_LOAD(name)                                              \
+#define TRACEFIRE_LOAD(name)                                               \
   api.name = reinterpret_cast<decltype(api.name)>(cublaslt.symbol(#name)); \
   if (api.name == nullptr) return no_function(cublaslt, #name);
   TRACEFIRE_CUBLASLT_FUNCTIONS(TRACEFIRE_LOAD)

@@ -7,22 +7,22 @@
 #include "core/base/status.h"
 
 /// Functions of cuBLASLt; the same in 12 and 13.
-#define TRACEFIRE_CUBLASLT_FUNCTIONS(X)    \
-  X(cublasLtCreate)                        \
-  X(cublasLtDestroy)                       \
-  X(cublasLtGetVersion)                    \
-  X(cublasLtGetStatusString)               \
-  X(cublasLtMatmul)                        \
-  X(cublasLtMatmulDescCreate)              \
-  X(cublasLtMatmulDescDestroy)             \
-  X(cublasLtMatmulDescSetAttribute)        \
-  X(cublasLtMatrixLayoutCreate)            \
-  X(cublasLtMatrixLayoutDestroy)           \
-  X(cublasLtMatrixLayoutSetAttribute)      \
-  X(cublasLtMatmulPreferenceCreate)        \
-  X(cublasLtMatmulPreferenceDestroy)       \
-  X(cublasLtMatmulPreferenceSetAttribute)  \
-  X(cublasLtMatmulAlgoGetHeuristic)        \
+#define TRACEFIRE_CUBLASLT_FUNCTIONS(X)   \
+  X(cublasLtCreate)                       \
+  X(cublasLtDestroy)                      \
+  X(cublasLtGetVersion)                   \
+  X(cublasLtGetStatusString)              \
+  X(cublasLtMatmul)                       \
+  X(cublasLtMatmulDescCreate)             \
+  X(cublasLtMatmulDescDestroy)            \
+  X(cublasLtMatmulDescSetAttribute)       \
+  X(cublasLtMatrixLayoutCreate)           \
+  X(cublasLtMatrixLayoutDestroy)          \
+  X(cublasLtMatrixLayoutSetAttribute)     \
+  X(cublasLtMatmulPreferenceCreate)       \
+  X(cublasLtMatmulPreferenceDestroy)      \
+  X(cublasLtMatmulPreferenceSetAttribute) \
+  X(cublasLtMatmulAlgoGetHeuristic)       \
   X(cublasLtMatmulAlgoCheck)
 
 namespace tracefire::nvidia {

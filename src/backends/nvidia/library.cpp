@@ -26,8 +26,8 @@ const LibraryFacts& facts(Library library) { return kFacts[static_cast<int>(libr
 
 const std::array<Library, kLibraryCount>& all_libraries() {
   static constexpr std::array<Library, kLibraryCount> kAll = {
-      Library::kDriver,  Library::kNvml,   Library::kNvrtc, Library::kCublasLt,
-      Library::kCublas,  Library::kCudnn,  Library::kNccl,  Library::kCupti,
+      Library::kDriver, Library::kNvml,  Library::kNvrtc, Library::kCublasLt,
+      Library::kCublas, Library::kCudnn, Library::kNccl,  Library::kCupti,
   };
   return kAll;
 }
@@ -35,15 +35,20 @@ const std::array<Library, kLibraryCount>& all_libraries() {
 int soname_number(Library library, int cuda_major) {
   switch (library) {
     case Library::kDriver:
-    case Library::kNvml: return 1;
-    case Library::kCudnn: return 9;
-    case Library::kNccl: return 2;
-    default: return cuda_major;
+    case Library::kNvml:
+      return 1;
+    case Library::kCudnn:
+      return 9;
+    case Library::kNccl:
+      return 2;
+    default:
+      return cuda_major;
   }
 }
 
 std::string soname(Library library, int cuda_major) {
-  return std::string(facts(library).stem) + "." + std::to_string(soname_number(library, cuda_major));
+  return std::string(facts(library).stem) + "." +
+         std::to_string(soname_number(library, cuda_major));
 }
 
 std::string version_text(Library library, int64_t version) {
@@ -53,7 +58,8 @@ std::string version_text(Library library, int64_t version) {
   };
   switch (library) {
     case Library::kDriver:
-    case Library::kNvrtc: return dotted(version / 1000, version % 1000 / 10, -1);
+    case Library::kNvrtc:
+      return dotted(version / 1000, version % 1000 / 10, -1);
     case Library::kCublas:
     case Library::kCublasLt:
       // 11.x and later: major * 10000 + minor * 100 + patch.
@@ -61,8 +67,10 @@ std::string version_text(Library library, int64_t version) {
     case Library::kCudnn:
       if (version < 10000) return dotted(version / 1000, version / 100 % 10, version % 100);
       return dotted(version / 10000, version / 100 % 100, version % 100);
-    case Library::kNccl: return dotted(version / 10000, version / 100 % 100, version % 100);
-    default: return std::to_string(version);
+    case Library::kNccl:
+      return dotted(version / 10000, version / 100 % 100, version % 100);
+    default:
+      return std::to_string(version);
   }
 }
 

@@ -35,7 +35,8 @@ struct LibraryFacts {
 const LibraryFacts& facts(Library library);
 /// All libraries, in the order in which they are to be opened (dependencies first).
 const std::array<Library, kLibraryCount>& all_libraries();
-/// Number after ".so." for a CUDA major: 13 for cuBLASLt, 9 for cuDNN, 2 for NCCL, 1 for the driver.
+/// Number after ".so." for a CUDA major: 13 for cuBLASLt, 9 for cuDNN, 2 for NCCL, 1 for the
+/// driver.
 int soname_number(Library library, int cuda_major);
 /// "libcublasLt.so.13".
 std::string soname(Library library, int cuda_major);

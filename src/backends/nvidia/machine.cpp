@@ -57,15 +57,16 @@ std::string driver_in(const std::string& version_file) {
 }
 
 bool secure_boot_on(const std::string& root) {
-  const std::string variable = read_text(
-      root + "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c");
+  const std::string variable =
+      read_text(root + "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c");
   // Four bytes of attributes, then the value.
   return variable.size() >= 5 && variable[4] == 1;
 }
 
 bool is_container(const std::string& root) {
   return exists(root + "/.dockerenv") || exists(root + "/run/.containerenv") ||
-         exists(root + "/.singularity.d") || (root.empty() && std::getenv("container") != nullptr) ||
+         exists(root + "/.singularity.d") ||
+         (root.empty() && std::getenv("container") != nullptr) ||
          (root.empty() && std::getenv("KUBERNETES_SERVICE_HOST") != nullptr);
 }
 

@@ -9,17 +9,17 @@ namespace tracefire::nvidia {
 
 /// What the operating system tells about NVIDIA GPUs, read from files alone.
 struct MachineFacts {
-  int nvidia_gpus = 0;         ///< NVIDIA display or compute devices on the PCI bus
-  std::string kernel_driver;   ///< "580.159.04" from /proc/driver/nvidia/version, "" if not loaded
-  bool nouveau = false;        ///< the open driver nouveau is loaded
-  bool nova = false;           ///< the in-kernel driver nova_core is loaded
+  int nvidia_gpus = 0;        ///< NVIDIA display or compute devices on the PCI bus
+  std::string kernel_driver;  ///< "580.159.04" from /proc/driver/nvidia/version, "" if not loaded
+  bool nouveau = false;       ///< the open driver nouveau is loaded
+  bool nova = false;          ///< the in-kernel driver nova_core is loaded
   bool secure_boot = false;
-  bool device_nodes = false;   ///< /dev/nvidia0 … exist
-  bool control_node = false;   ///< /dev/nvidiactl exists
-  bool uvm_node = false;       ///< /dev/nvidia-uvm exists
-  bool nodes_denied = false;   ///< a device node exists and may not be opened by this user
-  bool wsl = false;            ///< Windows subsystem for Linux
-  bool wsl_driver = false;     ///< /usr/lib/wsl/lib/libcuda.so.1 exists
+  bool device_nodes = false;  ///< /dev/nvidia0 … exist
+  bool control_node = false;  ///< /dev/nvidiactl exists
+  bool uvm_node = false;      ///< /dev/nvidia-uvm exists
+  bool nodes_denied = false;  ///< a device node exists and may not be opened by this user
+  bool wsl = false;           ///< Windows subsystem for Linux
+  bool wsl_driver = false;    ///< /usr/lib/wsl/lib/libcuda.so.1 exists
   bool container = false;
   std::optional<std::string> visible_devices;  ///< CUDA_VISIBLE_DEVICES, where set
 
@@ -39,11 +39,11 @@ struct NoGpuReason {
 struct DriverFailure {
   bool library_missing = false;  ///< libcuda.so.1 was not found
   std::string library_path;
-  int init_code = 0;      ///< what cuInit returned
-  int cuda_version = 0;   ///< as cuDriverGetVersion tells it, 0 if unknown
-  int devices = 0;        ///< devices that the driver shows
-  bool mig_empty = false; ///< MIG is on and no instance exists
-  std::string init_words; ///< the driver's name for init_code
+  int init_code = 0;       ///< what cuInit returned
+  int cuda_version = 0;    ///< as cuDriverGetVersion tells it, 0 if unknown
+  int devices = 0;         ///< devices that the driver shows
+  bool mig_empty = false;  ///< MIG is on and no instance exists
+  std::string init_words;  ///< the driver's name for init_code
 };
 
 /// The most specific reason that fits.

@@ -52,41 +52,42 @@ enum NvmlPcieCounter : int { kNvmlPcieSent = 0, kNvmlPcieReceived = 1 };
 }  // namespace tracefire::nvidia
 
 /// Functions of NVML: name, arguments. All return 0 for success.
-#define TRACEFIRE_NVML_FUNCTIONS(X)                                                        \
-  X(nvmlInit_v2, (void))                                                                   \
-  X(nvmlShutdown, (void))                                                                  \
-  X(nvmlSystemGetDriverVersion, (char* text, unsigned length))                             \
-  X(nvmlDeviceGetCount_v2, (unsigned* count))                                              \
-  X(nvmlDeviceGetHandleByIndex_v2, (unsigned index, NvmlDevice* device))                   \
-  X(nvmlDeviceGetName, (NvmlDevice device, char* text, unsigned length))                   \
-  X(nvmlDeviceGetUUID, (NvmlDevice device, char* text, unsigned length))                   \
-  X(nvmlDeviceGetPciInfo_v3, (NvmlDevice device, NvmlPci* pci))                            \
-  X(nvmlDeviceGetMinorNumber, (NvmlDevice device, unsigned* minor))                        \
-  X(nvmlDeviceGetCudaComputeCapability, (NvmlDevice device, int* major, int* minor))       \
-  X(nvmlDeviceGetMemoryInfo, (NvmlDevice device, NvmlMemory* memory))                      \
-  X(nvmlDeviceGetUtilizationRates, (NvmlDevice device, NvmlUtilization* utilization))      \
-  X(nvmlDeviceGetTemperature, (NvmlDevice device, int sensor, unsigned* celsius))          \
-  X(nvmlDeviceGetPowerUsage, (NvmlDevice device, unsigned* milliwatts))                    \
-  X(nvmlDeviceGetEnforcedPowerLimit, (NvmlDevice device, unsigned* milliwatts))            \
-  X(nvmlDeviceGetClockInfo, (NvmlDevice device, int clock, unsigned* megahertz))           \
-  X(nvmlDeviceGetMaxClockInfo, (NvmlDevice device, int clock, unsigned* megahertz))        \
-  X(nvmlDeviceGetCurrentClocksThrottleReasons, (NvmlDevice device, uint64_t* reasons))     \
-  X(nvmlDeviceGetCurrPcieLinkGeneration, (NvmlDevice device, unsigned* generation))        \
-  X(nvmlDeviceGetMaxPcieLinkGeneration, (NvmlDevice device, unsigned* generation))         \
-  X(nvmlDeviceGetCurrPcieLinkWidth, (NvmlDevice device, unsigned* lanes))                  \
-  X(nvmlDeviceGetMaxPcieLinkWidth, (NvmlDevice device, unsigned* lanes))                   \
-  X(nvmlDeviceGetPcieThroughput, (NvmlDevice device, int counter, unsigned* kilobytes))    \
-  X(nvmlDeviceGetComputeMode, (NvmlDevice device, int* mode))                              \
-  X(nvmlDeviceGetPersistenceMode, (NvmlDevice device, int* enabled))                       \
-  X(nvmlDeviceGetMigMode, (NvmlDevice device, unsigned* current, unsigned* pending))       \
-  X(nvmlDeviceGetTotalEccErrors,                                                           \
-    (NvmlDevice device, int type, int counter, unsigned long long* count))                 \
-  X(nvmlDeviceGetComputeRunningProcesses_v3,                                               \
+#define TRACEFIRE_NVML_FUNCTIONS(X)                                                     \
+  X(nvmlInit_v2, (void))                                                                \
+  X(nvmlShutdown, (void))                                                               \
+  X(nvmlSystemGetDriverVersion, (char* text, unsigned length))                          \
+  X(nvmlDeviceGetCount_v2, (unsigned* count))                                           \
+  X(nvmlDeviceGetHandleByIndex_v2, (unsigned index, NvmlDevice* device))                \
+  X(nvmlDeviceGetName, (NvmlDevice device, char* text, unsigned length))                \
+  X(nvmlDeviceGetUUID, (NvmlDevice device, char* text, unsigned length))                \
+  X(nvmlDeviceGetPciInfo_v3, (NvmlDevice device, NvmlPci * pci))                        \
+  X(nvmlDeviceGetMinorNumber, (NvmlDevice device, unsigned* minor))                     \
+  X(nvmlDeviceGetCudaComputeCapability, (NvmlDevice device, int* major, int* minor))    \
+  X(nvmlDeviceGetMemoryInfo, (NvmlDevice device, NvmlMemory * memory))                  \
+  X(nvmlDeviceGetUtilizationRates, (NvmlDevice device, NvmlUtilization * utilization))  \
+  X(nvmlDeviceGetTemperature, (NvmlDevice device, int sensor, unsigned* celsius))       \
+  X(nvmlDeviceGetPowerUsage, (NvmlDevice device, unsigned* milliwatts))                 \
+  X(nvmlDeviceGetEnforcedPowerLimit, (NvmlDevice device, unsigned* milliwatts))         \
+  X(nvmlDeviceGetClockInfo, (NvmlDevice device, int clock, unsigned* megahertz))        \
+  X(nvmlDeviceGetMaxClockInfo, (NvmlDevice device, int clock, unsigned* megahertz))     \
+  X(nvmlDeviceGetCurrentClocksThrottleReasons, (NvmlDevice device, uint64_t * reasons)) \
+  X(nvmlDeviceGetCurrPcieLinkGeneration, (NvmlDevice device, unsigned* generation))     \
+  X(nvmlDeviceGetMaxPcieLinkGeneration, (NvmlDevice device, unsigned* generation))      \
+  X(nvmlDeviceGetCurrPcieLinkWidth, (NvmlDevice device, unsigned* lanes))               \
+  X(nvmlDeviceGetMaxPcieLinkWidth, (NvmlDevice device, unsigned* lanes))                \
+  X(nvmlDeviceGetPcieThroughput, (NvmlDevice device, int counter, unsigned* kilobytes)) \
+  X(nvmlDeviceGetComputeMode, (NvmlDevice device, int* mode))                           \
+  X(nvmlDeviceGetPersistenceMode, (NvmlDevice device, int* enabled))                    \
+  X(nvmlDeviceGetMigMode, (NvmlDevice device, unsigned* current, unsigned* pending))    \
+  X(nvmlDeviceGetTotalEccErrors,                                                        \
+    (NvmlDevice device, int type, int counter, unsigned long long* count))              \
+  X(nvmlDeviceGetComputeRunningProcesses_v3,                                            \
     (NvmlDevice device, unsigned* count, NvmlProcess* processes))
 
 namespace tracefire::nvidia {
 
-/// NVML's functions; a function that the installed NVML lacks is null, except the basic ones (version, count, handle, name, UUID, memory).
+/// NVML's functions; a function that the installed NVML lacks is null, except the basic ones
+/// (version, count, handle, name, UUID, memory).
 struct NvmlApi {
 #define TRACEFIRE_DECLARE(name, arguments) int(*name) arguments = nullptr;
   TRACEFIRE_NVML_FUNCTIONS(TRACEFIRE_DECLARE)

@@ -58,9 +58,10 @@ NoGpuReason no_library(const MachineFacts& m) {
 
 NoGpuReason no_device(const MachineFacts& m, const DriverFailure& f) {
   if (m.visible_devices) {
-    return {"cuda-visible-devices",
-            "CUDA_VISIBLE_DEVICES=\"" + *m.visible_devices + "\" hides every GPU",
-            "Unset CUDA_VISIBLE_DEVICES, or set it to a number or UUID that `nvidia-smi -L` prints"};
+    return {
+        "cuda-visible-devices",
+        "CUDA_VISIBLE_DEVICES=\"" + *m.visible_devices + "\" hides every GPU",
+        "Unset CUDA_VISIBLE_DEVICES, or set it to a number or UUID that `nvidia-smi -L` prints"};
   }
   if (m.wsl && f.library_path.find("/wsl/") == std::string::npos) {
     return {"wsl-wrong-driver",
@@ -82,10 +83,11 @@ NoGpuReason no_device(const MachineFacts& m, const DriverFailure& f) {
             "Update the NVIDIA driver in Windows, run `wsl --update` and restart WSL"};
   }
   if (m.container && m.device_nodes) {
-    return {"cgroup-devices-lost",
-            "the GPU's device files exist in this container, but the driver cannot open them",
-            "Restart the container; to prevent it, run `nvidia-ctk system create-dev-char-symlinks` "
-            "on the host"};
+    return {
+        "cgroup-devices-lost",
+        "the GPU's device files exist in this container, but the driver cannot open them",
+        "Restart the container; to prevent it, run `nvidia-ctk system create-dev-char-symlinks` "
+        "on the host"};
   }
   if (m.container) return {"container-no-gpu", "this container has no GPU", kRunInContainer};
   if (m.kernel_driver.empty() && m.nvidia_gpus > 0) return no_kernel_driver(m);
@@ -120,12 +122,14 @@ NoGpuReason init_failed(const MachineFacts& m, const DriverFailure& f) {
     case CUDA_ERROR_DEVICE_UNAVAILABLE:
       return {"compute-mode-exclusive", "another process holds the GPU exclusively",
               "End that process, or choose another GPU with CUDA_VISIBLE_DEVICES"};
-    default: break;
+    default:
+      break;
   }
   if (m.nodes_denied) return no_device(m, f);
   if (m.kernel_driver.empty() && !m.wsl) {
     return m.nvidia_gpus == 0 && !m.container
-               ? NoGpuReason{"no-gpu", "the driver is installed, but this machine has no NVIDIA GPU",
+               ? NoGpuReason{"no-gpu",
+                             "the driver is installed, but this machine has no NVIDIA GPU",
                              "Nothing to do: work runs on the CPU"}
                : no_kernel_driver(m);
   }

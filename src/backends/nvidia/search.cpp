@@ -78,7 +78,8 @@ int64_t ask_version(Library library, void* handle) {
       if (reinterpret_cast<int (*)(int*, int*)>(function)(&major, &minor) != 0) return 0;
       return major * 1000 + minor * 10;
     }
-    default: return static_cast<int64_t>(reinterpret_cast<size_t (*)()>(function)());
+    default:
+      return static_cast<int64_t>(reinterpret_cast<size_t (*)()>(function)());
   }
 }
 
@@ -90,11 +91,16 @@ bool is_stub(const std::string& file) {
 
 const char* outcome_text(Outcome outcome) {
   switch (outcome) {
-    case Outcome::kOpened: return "opened";
-    case Outcome::kAbsent: return "not there";
-    case Outcome::kOtherMajor: return "another major version";
-    case Outcome::kUnloadable: return "cannot be loaded";
-    case Outcome::kStub: return "a stub to link against, not the driver";
+    case Outcome::kOpened:
+      return "opened";
+    case Outcome::kAbsent:
+      return "not there";
+    case Outcome::kOtherMajor:
+      return "another major version";
+    case Outcome::kUnloadable:
+      return "cannot be loaded";
+    case Outcome::kStub:
+      return "a stub to link against, not the driver";
   }
   return "";
 }
@@ -123,9 +129,9 @@ std::vector<std::string> loaded_libraries(std::string_view stem) {
 }
 
 int Search::loaded_major(Library library) const {
-  if (!options_.loaded) return 0;
+  if (options_.loaded == nullptr) return 0;
   const std::string_view stem = facts(library).stem;
-  for (const std::string& path : loaded_libraries(stem)) {
+  for (const std::string& path : options_.loaded(stem)) {
     if (const int major = major_of(fs::path(path).filename().string(), stem); major != 0) {
       return major;
     }
@@ -171,8 +177,8 @@ bool Search::try_file(Library library, const std::string& origin, const std::str
     const char* words = dlerror();
     const std::string text = words == nullptr ? "" : words;
     // A plain name that no folder of the loader holds is simply absent.
-    const bool absent = plain_name && text.rfind(file, 0) == 0 &&
-                        text.find("No such file") != std::string::npos;
+    const bool absent =
+        plain_name && text.rfind(file, 0) == 0 && text.find("No such file") != std::string::npos;
     record({library, origin, file, absent ? Outcome::kAbsent : Outcome::kUnloadable,
             absent ? "" : text});
     return false;
@@ -209,8 +215,8 @@ Result<OpenLibrary> Search::open(Library library, int cuda_major) {
   const std::string name = soname(library, cuda_major);
   const std::string_view stem = facts(library).stem;
   OpenLibrary found;
-  if (options_.loaded) {
-    for (const std::string& path : loaded_libraries(stem)) {
+  if (options_.loaded != nullptr) {
+    for (const std::string& path : options_.loaded(stem)) {
       const int major = major_of(fs::path(path).filename().string(), stem);
       if (major == number || major == 0) {
         if (try_file(library, "already loaded", path, &found)) return found;
@@ -255,16 +261,17 @@ Status Search::missing(Library library, int cuda_major, size_t first_attempt) co
            "`, or set TRACEFIRE_CUDA_PATH to the folder that holds it.";
   }
   if (!broken.empty()) {
-    return error(ErrorCode::kLibraryNotFound, name, " is there but cannot be loaded: ",
-                 joined(broken, "; "), ". Expected a library whose own dependencies are found too. ",
-                 cure);
+    return error(ErrorCode::kLibraryNotFound, name,
+                 " is there but cannot be loaded: ", joined(broken, "; "),
+                 ". Expected a library whose own dependencies are found too. ", cure);
   }
   if (!others.empty()) {
-    return error(ErrorCode::kLibraryWrongVersion, "found only another major version: ",
-                 joined(others, "; "), ". Expected ", name, ". ", cure);
+    return error(ErrorCode::kLibraryWrongVersion,
+                 "found only another major version: ", joined(others, "; "), ". Expected ", name,
+                 ". ", cure);
   }
-  return error(ErrorCode::kLibraryNotFound, name, " was not found. Searched: ",
-               joined(searched, ", "), ". ", cure);
+  return error(ErrorCode::kLibraryNotFound, name,
+               " was not found. Searched: ", joined(searched, ", "), ". ", cure);
 }
 
 std::vector<Attempt> Search::attempts() const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backends/nvidia/library.h"
@@ -11,19 +12,23 @@
 
 namespace tracefire::nvidia {
 
+/// Paths of the shared libraries in this process whose file name begins with `stem`.
+std::vector<std::string> loaded_libraries(std::string_view stem);
+
 /// Where libraries are looked for, in the order of the fields. Tests fill it by hand.
 ///
 /// Packages of the running Python come before LD_LIBRARY_PATH: a cluster's module of another CUDA
 /// on that path is the most common way in which frameworks pick up the wrong cuDNN or cuBLAS.
 /// TRACEFIRE_CUDA_PATH is the way to decide by hand.
 struct SearchOptions {
-  bool loaded = true;                      ///< use what another framework loaded into this process
+  /// Tells which files another framework loaded into this process; null: do not use them.
+  std::vector<std::string> (*loaded)(std::string_view stem) = &loaded_libraries;
   std::vector<std::string> explicit_dirs;  ///< TRACEFIRE_CUDA_PATH
   std::vector<std::string> python_roots;   ///< folders that hold Python packages (nvidia/*/lib)
   std::vector<std::string> path_dirs;      ///< LD_LIBRARY_PATH, $CONDA_PREFIX/lib
   std::vector<std::string> toolkit_roots;  ///< CUDA_HOME, CUDA_PATH, /usr/local/cuda*
-  std::vector<std::string> driver_dirs;    ///< where drivers install libcuda outside the loader path
-  bool loader = true;                      ///< ask the system's loader by plain name
+  std::vector<std::string> driver_dirs;  ///< where drivers install libcuda outside the loader path
+  bool loader = true;                    ///< ask the system's loader by plain name
 
   /// The options of this process: environment, virtual environments, the folders near the
   /// executable and near libtracefire.so, and what add_python_roots() was given.
@@ -37,10 +42,10 @@ void add_python_roots(const std::vector<std::string>& roots);
 /// What happened at one place.
 enum class Outcome : uint8_t {
   kOpened,
-  kAbsent,       ///< no such file
-  kOtherMajor,   ///< the library is there, in another major version only
-  kUnloadable,   ///< the file is there, but the loader refuses it
-  kStub,         ///< a file to link against, not a library that works
+  kAbsent,      ///< no such file
+  kOtherMajor,  ///< the library is there, in another major version only
+  kUnloadable,  ///< the file is there, but the loader refuses it
+  kStub,        ///< a file to link against, not a library that works
 };
 
 /// One place where a library was looked for.
@@ -49,7 +54,7 @@ struct Attempt {
   std::string origin;  ///< "already loaded", "TRACEFIRE_CUDA_PATH", "Python package", …
   std::string path;    ///< file, or folder where nothing fitting lies
   Outcome outcome;
-  std::string detail;   ///< the loader's own words, or the files of another major
+  std::string detail;  ///< the loader's own words, or the files of another major
 };
 
 /// A library that is open. It stays open for the life of the process.
@@ -97,8 +102,5 @@ class Search {
   mutable std::mutex mutex_;
   std::vector<Attempt> attempts_;
 };
-
-/// Paths of the shared libraries in this process whose file name begins with `stem`.
-std::vector<std::string> loaded_libraries(std::string_view stem);
 
 }  // namespace tracefire::nvidia

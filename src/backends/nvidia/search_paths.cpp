@@ -127,9 +127,12 @@ SearchOptions SearchOptions::from_environment() {
   }
   options.toolkit_roots = toolkits();
   // WSL first: a Linux driver installed inside WSL must not shadow it. NixOS and containers follow.
-  options.driver_dirs = {"/usr/lib/wsl/lib",           "/usr/lib/x86_64-linux-gnu",
-                         "/usr/lib64",                 "/usr/local/nvidia/lib64",
-                         "/usr/local/nvidia/lib",      "/run/opengl-driver/lib",
+  options.driver_dirs = {"/usr/lib/wsl/lib",
+                         "/usr/lib/x86_64-linux-gnu",
+                         "/usr/lib64",
+                         "/usr/local/nvidia/lib64",
+                         "/usr/local/nvidia/lib",
+                         "/run/opengl-driver/lib",
                          "/usr/lib/x86_64-linux-gnu/nvidia/current"};
   return options;
 }

@@ -114,8 +114,8 @@ void Stack::start_driver() {
     if (api.status().code() == ErrorCode::kDriverTooOld) {
       inventory_->problem = explain_no_gpu(machine, failure);
     } else {
-      inventory_->problem = NoGpuReason{"driver-damaged", api.status().message(),
-                                        "Reinstall the NVIDIA driver"};
+      inventory_->problem =
+          NoGpuReason{"driver-damaged", api.status().message(), "Reinstall the NVIDIA driver"};
     }
     return;
   }

@@ -19,17 +19,17 @@ namespace tracefire::nvidia {
 
 /// One GPU as the driver shows it. Asking for it makes no context and costs no GPU memory.
 struct Gpu {
-  int index = 0;           ///< the driver's number, after CUDA_VISIBLE_DEVICES
-  std::string name;        ///< "NVIDIA H200"
-  int capability = 0;      ///< 90 for compute capability 9.0
+  int index = 0;       ///< the driver's number, after CUDA_VISIBLE_DEVICES
+  std::string name;    ///< "NVIDIA H200"
+  int capability = 0;  ///< 90 for compute capability 9.0
   size_t memory_bytes = 0;
-  std::string uuid;        ///< "GPU-…", as nvidia-smi prints it
-  std::string pci;         ///< "0000:01:00.0"
+  std::string uuid;  ///< "GPU-…", as nvidia-smi prints it
+  std::string pci;   ///< "0000:01:00.0"
   int multiprocessors = 0;
   int clock_khz = 0;
   int l2_bytes = 0;
   int shared_bytes_per_block = 0;  ///< the most that a kernel may ask for
-  std::string refusal;     ///< why this GPU is not used; empty where it is
+  std::string refusal;             ///< why this GPU is not used; empty where it is
 
   /// "sm_90".
   std::string architecture() const { return "sm_" + std::to_string(capability); }
@@ -82,11 +82,11 @@ class Stack {
   Search& search() { return search_; }
 
  private:
-  void start_driver();                        // requires mutex_
-  void list_gpus(const DriverApi& api);       // requires mutex_
-  bool mig_without_instance();                // requires mutex_
-  Result<const NvmlApi*> nvml_locked();       // requires mutex_
-  Result<int> major_locked();                 // requires mutex_
+  void start_driver();                                  // requires mutex_
+  void list_gpus(const DriverApi& api);                 // requires mutex_
+  bool mig_without_instance();                          // requires mutex_
+  Result<const NvmlApi*> nvml_locked();                 // requires mutex_
+  Result<int> major_locked();                           // requires mutex_
   Result<OpenLibrary> library_locked(Library library);  // requires mutex_
 
   Search search_;

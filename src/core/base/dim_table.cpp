@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
-constexpr int64_t kMaxParts = 2000;
+constexpr int64_t kMaxParts = 500;
 
 Range add(Range a, Range b) {
   return {saturating_add(a.low, b.low), saturating_add(a.high, b.high)};

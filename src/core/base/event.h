@@ -29,16 +29,16 @@ const char* trigger_name(Trigger trigger);
 
 /// What is the same in every run of a step. Lives as long as its program.
 struct StepRecord {
-  std::string op;         ///< "matmul"
-  std::string tf_name;    ///< "MatMul"
-  std::string name;       ///< "dense/matmul"; may be empty
+  std::string op;       ///< "matmul"
+  std::string tf_name;  ///< "MatMul"
+  std::string name;     ///< "dense/matmul"; may be empty
   Device device;
   std::string kernel;     ///< "cublaslt_matmul"
   std::string library;    ///< "cuBLASLt 13.1"
   uint8_t placement = 0;  ///< backends/api Placement, in its order
   std::string reason;     ///< why it fell back; empty otherwise
   std::vector<std::string> refusals;
-  std::string location;   ///< "train.py:12"
+  std::string location;                     ///< "train.py:12"
   std::vector<std::string> kernel_symbols;  ///< device kernels one execution launches
 };
 
@@ -62,12 +62,12 @@ struct RunEvent {
   std::shared_ptr<const std::vector<StepWork>> work;  ///< one entry a step
   Trigger trigger = Trigger::kObserved;
   bool captured = false;
-  uint64_t repeats = 1;        ///< executions of the step list this record stands for
-  uint64_t graph_launches = 0; ///< of them by how many replays
+  uint64_t repeats = 1;         ///< executions of the step list this record stands for
+  uint64_t graph_launches = 0;  ///< of them by how many replays
   /// Steps that ran (control flow may skip some); empty: all. Regions report runs of their own.
   std::vector<int32_t> steps;
-  int64_t start_ns = 0;        ///< steady clock
-  int64_t host_ns = 0;         ///< host time until everything was enqueued (on a CPU: done)
+  int64_t start_ns = 0;  ///< steady clock
+  int64_t host_ns = 0;   ///< host time until everything was enqueued (on a CPU: done)
 };
 
 enum class CopyKind : uint8_t { kHostToDevice, kDeviceToHost, kDeviceToDevice, kSlotRelocation };

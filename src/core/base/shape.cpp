@@ -17,7 +17,7 @@ using dims::Sum;
 using dims::Table;
 using dims::Term;
 
-constexpr size_t kMaxTerms = 64;   // of a product written as a sum
+constexpr size_t kMaxTerms = 32;   // of a product written as a sum
 constexpr size_t kMaxDegree = 16;  // atoms of one term
 
 const Entry& entry(Dim dim) { return Table::instance().at(dim.symbol()); }

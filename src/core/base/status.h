@@ -84,16 +84,16 @@ Status error(ErrorCode code, const Parts&... parts) {
 #define TRACEFIRE_JOIN_(a, b) a##b
 #define TRACEFIRE_JOIN(a, b) TRACEFIRE_JOIN_(a, b)
 /// Returns from the function with the status of `expr` where it is an error.
-#define TF_RETURN_IF_ERROR(expr)                       \
-  do {                                                 \
-    ::tracefire::Status tf_status_ = (expr);           \
-    if (!tf_status_.ok()) return tf_status_;           \
+#define TF_RETURN_IF_ERROR(expr)             \
+  do {                                       \
+    ::tracefire::Status tf_status_ = (expr); \
+    if (!tf_status_.ok()) return tf_status_; \
   } while (0)
 /// `TF_ASSIGN(auto x, f())`: x is the value, or the function returns the error.
 #define TF_ASSIGN(lhs, expr) TF_ASSIGN_IMPL(TRACEFIRE_JOIN(tf_result_, __LINE__), lhs, expr)
-#define TF_ASSIGN_IMPL(tmp, lhs, expr)     \
-  auto tmp = (expr);                       \
-  if (!tmp.ok()) return tmp.status();      \
+#define TF_ASSIGN_IMPL(tmp, lhs, expr) \
+  auto tmp = (expr);                   \
+  if (!tmp.ok()) return tmp.status();  \
   lhs = std::move(*tmp)
 
 }  // namespace tracefire

@@ -48,9 +48,9 @@ bool Engine::finishes_before_return(Device device, const Node& node,
 CompileOptions Engine::compile_options(bool fuse) const {
   CompileOptions options;
   options.device = Backends::instance().default_device();
-  options.policy = settings::device_policy() == settings::DevicePolicy::kStrict ? Policy::kStrict
-                                                                               : Policy::kSoft;
-  options.precision = settings::matmul_precision() == settings::MatmulPrecision::kHighest
+  options.policy =
+      settings::device_policy() == DevicePolicy::kStrict ? Policy::kStrict : Policy::kSoft;
+  options.precision = settings::matmul_precision() == MatmulPrecision::kHighest
                           ? Precision::kHighest
                           : Precision::kTf32;
   options.deterministic = settings::deterministic();
@@ -89,8 +89,7 @@ Result<ProgramPtr> Engine::program_of(const GraphPtr& graph, bool fuse) {
   return program;
 }
 
-Result<std::shared_ptr<DevicePayload>> Engine::ready(const trace::CellPtr& cell,
-                                                     Trigger trigger) {
+Result<std::shared_ptr<DevicePayload>> Engine::ready(const trace::CellPtr& cell, Trigger trigger) {
   if (cell->scope != 0) {
     return error(ErrorCode::kValueInTrace, "the value of a ", cell->type.str(),
                  " tensor was asked while its function is being traced; it has none yet. Use "

@@ -55,7 +55,7 @@ class Engine final : public trace::Firer {
   Status run_batch(Batch* batch, Trigger trigger);
   void wait(const trace::CellPtr& cell);
 
-  std::mutex fire_mutex_;             ///< claims, publication
+  std::mutex fire_mutex_;  ///< claims, publication
   std::condition_variable published_;
 
   using Entry = std::pair<std::string, ProgramPtr>;

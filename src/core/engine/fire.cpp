@@ -226,8 +226,8 @@ Status Engine::run_batch(Batch* batch, Trigger trigger) {
       TF_RETURN_IF_ERROR(copy_value(outcome.types[i], storage, home));
       storage = std::move(home);
     }
-    auto payload = std::make_shared<DevicePayload>(std::move(storage), outcome.run,
-                                                   static_cast<int32_t>(i));
+    auto payload =
+        std::make_shared<DevicePayload>(std::move(storage), outcome.run, static_cast<int32_t>(i));
     if (!cell->type.shape.is_constant()) payload->sizes = outcome.types[i].shape.sizes();
     publish(cell, std::move(payload));
   }

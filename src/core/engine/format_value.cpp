@@ -48,32 +48,49 @@ void append(const HostArray& array, size_t axis, size_t first, size_t stride, st
 
 std::string format_element(const HostArray& array, size_t index) {
   switch (array.dtype) {
-    case DType::kBool: return array.bytes[index] ? "true" : "false";
+    case DType::kBool:
+      return array.bytes[index] ? "true" : "false";
     case DType::kI4:
-    case DType::kI8: return std::to_string(read<int8_t>(array, index));
-    case DType::kI16: return std::to_string(read<int16_t>(array, index));
-    case DType::kI32: return std::to_string(read<int32_t>(array, index));
-    case DType::kI64: return std::to_string(read<int64_t>(array, index));
+    case DType::kI8:
+      return std::to_string(read<int8_t>(array, index));
+    case DType::kI16:
+      return std::to_string(read<int16_t>(array, index));
+    case DType::kI32:
+      return std::to_string(read<int32_t>(array, index));
+    case DType::kI64:
+      return std::to_string(read<int64_t>(array, index));
     case DType::kU4:
-    case DType::kU8: return std::to_string(read<uint8_t>(array, index));
-    case DType::kU16: return std::to_string(read<uint16_t>(array, index));
-    case DType::kU32: return std::to_string(read<uint32_t>(array, index));
-    case DType::kU64: return std::to_string(read<uint64_t>(array, index));
-    case DType::kF16: return format_real(f16_to_float(read<uint16_t>(array, index)));
-    case DType::kBF16: return format_real(bf16_to_float(read<uint16_t>(array, index)));
-    case DType::kF8E4M3: return format_real(f8e4m3_to_float(read<uint8_t>(array, index)));
-    case DType::kF8E5M2: return format_real(f8e5m2_to_float(read<uint8_t>(array, index)));
-    case DType::kF32: return format_real(static_cast<double>(read<float>(array, index)));
-    case DType::kF64: return format_real(read<double>(array, index));
+    case DType::kU8:
+      return std::to_string(read<uint8_t>(array, index));
+    case DType::kU16:
+      return std::to_string(read<uint16_t>(array, index));
+    case DType::kU32:
+      return std::to_string(read<uint32_t>(array, index));
+    case DType::kU64:
+      return std::to_string(read<uint64_t>(array, index));
+    case DType::kF16:
+      return format_real(f16_to_float(read<uint16_t>(array, index)));
+    case DType::kBF16:
+      return format_real(bf16_to_float(read<uint16_t>(array, index)));
+    case DType::kF8E4M3:
+      return format_real(f8e4m3_to_float(read<uint8_t>(array, index)));
+    case DType::kF8E5M2:
+      return format_real(f8e5m2_to_float(read<uint8_t>(array, index)));
+    case DType::kF32:
+      return format_real(static_cast<double>(read<float>(array, index)));
+    case DType::kF64:
+      return format_real(read<double>(array, index));
     case DType::kC64:
       return format_real(static_cast<double>(read<float>(array, 2 * index))) + "+" +
              format_real(static_cast<double>(read<float>(array, 2 * index + 1))) + "j";
     case DType::kC128:
       return format_real(read<double>(array, 2 * index)) + "+" +
              format_real(read<double>(array, 2 * index + 1)) + "j";
-    case DType::kString: return "\"" + array.strings[index] + "\"";
+    case DType::kString:
+      return "\"" + array.strings[index] + "\"";
     case DType::kToken:
-    case DType::kInvalid: break;
+    case DType::kInvalid:
+      break;
   }
   return "?";
 }

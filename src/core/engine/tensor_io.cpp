@@ -19,8 +19,8 @@ void check_sizes(DType dtype, const std::vector<int64_t>& sizes) {
   int64_t elements = 1;
   for (int64_t size : sizes) {
     if (size < 0 || (size > 0 && elements > (int64_t{1} << 56) / size)) {
-      error(ErrorCode::kShapeMismatch, "sizes ", Shape::of(sizes).str(),
-            " cannot be a tensor of ", dtype_name(dtype))
+      error(ErrorCode::kShapeMismatch, "sizes ", Shape::of(sizes).str(), " cannot be a tensor of ",
+            dtype_name(dtype))
           .throw_if_error();
     }
     elements *= size;
@@ -29,9 +29,9 @@ void check_sizes(DType dtype, const std::vector<int64_t>& sizes) {
 
 Tensor make_leaf(const HostArray& array, Device device) {
   Storage storage = from_host_array(array, device).value();
-  return Tensor(trace::make_ready_cell({array.dtype, Shape::of(array.sizes)}, device,
-                                       std::make_shared<DevicePayload>(std::move(storage),
-                                                                       nullptr, 0)));
+  return Tensor(
+      trace::make_ready_cell({array.dtype, Shape::of(array.sizes)}, device,
+                             std::make_shared<DevicePayload>(std::move(storage), nullptr, 0)));
 }
 
 }  // namespace
@@ -82,15 +82,14 @@ void Tensor::copy_to(void* target, size_t bytes) const {
   auto payload = Engine::instance().observe(cell_).value();
   const ValueType type = bound_type(*cell_, *payload);
   if (type.dtype == DType::kString || bytes != storage_bytes(type)) {
-    error(ErrorCode::kShapeMismatch, bytes, " bytes were asked of a ", type.str(),
-          " tensor, which has ",
-          type.dtype == DType::kString ? std::string("strings")
-                                       : std::to_string(storage_bytes(type)))
+    error(
+        ErrorCode::kShapeMismatch, bytes, " bytes were asked of a ", type.str(),
+        " tensor, which has ",
+        type.dtype == DType::kString ? std::string("strings") : std::to_string(storage_bytes(type)))
         .throw_if_error();
   }
   if (bytes == 0) return;
-  DeviceBackend* backend =
-      Backends::instance().find(payload->storage.buffer->device()).value();
+  DeviceBackend* backend = Backends::instance().find(payload->storage.buffer->device()).value();
   Stream* stream = backend->stream(0).value();
   backend->copy_out(*stream, target, payload->storage.data(), bytes).throw_if_error();
   if (!backend->host_addressable()) {
@@ -119,8 +118,7 @@ size_t Tensor::element_count() const {
 Tensor::View Tensor::view() const {
   auto payload = Engine::instance().observe(cell_).value();
   if (dtype() == DType::kString) return {};
-  DeviceBackend* backend =
-      Backends::instance().find(payload->storage.buffer->device()).value();
+  DeviceBackend* backend = Backends::instance().find(payload->storage.buffer->device()).value();
   if (!backend->host_addressable()) return {};
   synchronize_device(backend->device()).throw_if_error();
   return {payload->storage.data(), payload};

@@ -13,8 +13,7 @@ Status infer_select(const Types& inputs, Node* node) {
   TF_RETURN_IF_ERROR(need_type(inputs, 0, kBoolean));
   TF_RETURN_IF_ERROR(need_type(inputs, 1, kPlain));
   TF_RETURN_IF_ERROR(need_same_type(inputs, 1, 2));
-  TF_ASSIGN(Shape shape,
-            broadcast_shapes({inputs[0].shape, inputs[1].shape, inputs[2].shape}));
+  TF_ASSIGN(Shape shape, broadcast_shapes({inputs[0].shape, inputs[1].shape, inputs[2].shape}));
   set_output(node, inputs[1].dtype, std::move(shape));
   return {};
 }

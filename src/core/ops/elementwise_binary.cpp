@@ -73,16 +73,16 @@ Grads grad_pow(GradContext& c) {
   const Value log = m.op("log", {m.select(positive, x, one)});
   return fit(c, dx, m.mul(g, m.mul(c.outputs[0], log)));
 }
-/// The operand that was taken gets the gradient; x where both are equal, as in TensorFlow.
-Grads grad_pick(GradContext& c, const char* compare) {
+/// The operand that was taken gets the gradient, half of it where both are equal.
+Grads grad_pick(GradContext& c, const char* takes_x, const char* takes_y) {
   Math m(c.b);
-  const Value g = c.out_grads[0], zero = m.scalar(0, g);
-  const Value took_x = m.op(compare, {c.inputs[0], c.inputs[1]});
-  const Value dx = m.select(took_x, g, zero);
-  return fit(c, dx, m.select(took_x, zero, g));
+  const Value g = c.out_grads[0], x = c.inputs[0], y = c.inputs[1];
+  const Value shared = m.select(m.equal(x, y), m.scale(g, 0.5), m.scalar(0, g));
+  const Value dx = m.select(m.op(takes_x, {x, y}), g, shared);
+  return fit(c, dx, m.select(m.op(takes_y, {x, y}), g, shared));
 }
-Grads grad_maximum(GradContext& c) { return grad_pick(c, "greater_equal"); }
-Grads grad_minimum(GradContext& c) { return grad_pick(c, "less_equal"); }
+Grads grad_maximum(GradContext& c) { return grad_pick(c, "greater", "less"); }
+Grads grad_minimum(GradContext& c) { return grad_pick(c, "less", "greater"); }
 Grads grad_atan2(GradContext& c) {  // x here is the first operand, the ordinate
   Math m(c.b);
   const Value x = c.inputs[0], y = c.inputs[1];
@@ -106,33 +106,68 @@ struct Binary {
 };
 
 const Binary kBinary[] = {
-    {"add", "AddV2", infer_binary<kReal>, {grad_add, 0, 0}, kSimple,
+    {"add",
+     "AddV2",
+     infer_binary<kReal>,
+     {grad_add, 0, 0},
+     kSimple,
      "x + y. Integers wrap around."},
     {"sub", "Sub", infer_binary<kReal>, {grad_sub, 0, 0}, kSimple, "x - y. Integers wrap around."},
-    {"mul", "Mul", infer_binary<kReal>, {grad_mul, kXY, 0}, kSimple,
+    {"mul",
+     "Mul",
+     infer_binary<kReal>,
+     {grad_mul, kXY, 0},
+     kSimple,
      "x * y. Integers wrap around."},
-    {"div", "RealDiv", infer_binary<kFloating>, {grad_div, kY, kZ}, kSimple,
+    {"div",
+     "RealDiv",
+     infer_binary<kFloating>,
+     {grad_div, kY, kZ},
+     kSimple,
      "x / y as IEEE 754 divides. Integers go through cast first, or floor_div."},
-    {"floor_div", "FloorDiv", infer_binary<kReal>, {grad_floor_div, 0, 0}, elementwise_cost<2>,
+    {"floor_div",
+     "FloorDiv",
+     infer_binary<kReal>,
+     {grad_floor_div, 0, 0},
+     elementwise_cost<2>,
      "floor(x / y). An integer divided by 0 gives 0; the smallest integer divided by -1 wraps "
      "around. Its gradient is 0 wherever it exists."},
-    {"floor_mod", "FloorMod", infer_binary<kReal>, {grad_floor_mod, kXY, 0}, elementwise_cost<3>,
+    {"floor_mod",
+     "FloorMod",
+     infer_binary<kReal>,
+     {grad_floor_mod, kXY, 0},
+     elementwise_cost<3>,
      "x - floor(x / y) * y, with the sign of y. An integer modulo 0 gives 0."},
-    {"pow", "Pow", infer_binary<kReal>, {grad_pow, kXY, kZ}, kCurve,
+    {"pow",
+     "Pow",
+     infer_binary<kReal>,
+     {grad_pow, kXY, kZ},
+     kCurve,
      "x to the power y. Integers wrap around; a negative integer power gives 0 but for x of 1 "
      "and -1. pow(x, 0) is 1 for every x."},
-    {"maximum", "Maximum", infer_binary<kReal>, {grad_maximum, kXY, 0}, kSimple,
-     "The larger one; NaN where one is NaN. Where both are equal the gradient goes to x."},
-    {"minimum", "Minimum", infer_binary<kReal>, {grad_minimum, kXY, 0}, kSimple,
-     "The smaller one; NaN where one is NaN. Where both are equal the gradient goes to x."},
-    {"atan2", "Atan2", infer_binary<kFloating>, {grad_atan2, kXY, 0}, kCurve,
+    {"maximum",
+     "Maximum",
+     infer_binary<kOrdered>,
+     {grad_maximum, kXY, 0},
+     kSimple,
+     "The larger one; NaN where one is NaN. Where both are equal each gets half the gradient."},
+    {"minimum",
+     "Minimum",
+     infer_binary<kOrdered>,
+     {grad_minimum, kXY, 0},
+     kSimple,
+     "The smaller one; NaN where one is NaN. Where both are equal each gets half the gradient."},
+    {"atan2",
+     "Atan2",
+     infer_binary<kFloating>,
+     {grad_atan2, kXY, 0},
+     kCurve,
      "Angle in radians, from -pi to pi, of the point whose ordinate is x and abscissa is y."},
     {"equal", "Equal", infer_compare<kPlain>, kTruth, kSimple,
      "x == y as bool; NaN equals nothing."},
     {"not_equal", "NotEqual", infer_compare<kPlain>, kTruth, kSimple,
      "x != y as bool; NaN differs from everything."},
-    {"less", "Less", infer_compare<kOrdered>, kTruth, kSimple,
-     "x < y as bool; false beside NaN."},
+    {"less", "Less", infer_compare<kOrdered>, kTruth, kSimple, "x < y as bool; false beside NaN."},
     {"less_equal", "LessEqual", infer_compare<kOrdered>, kTruth, kSimple,
      "x <= y as bool; false beside NaN."},
     {"greater", "Greater", infer_compare<kOrdered>, kTruth, kSimple,

@@ -62,10 +62,78 @@ Status infer_one_hot(const Types& inputs, Node* node) {
     return error(ErrorCode::kBadAttribute, "attribute 'depth' is ", depth,
                  "; it must be 0 or more.");
   }
-  Shape shape = inputs[0].shape;
-  shape.push_back(depth);
-  set_output(node, node->attrs.dtype("dtype"), shape);
+  int axis;
+  TF_RETURN_IF_ERROR(normalize_axis_attr(node, "axis", inputs[0].shape.rank() + 1, &axis));
+  std::vector<Dim> dims = inputs[0].shape.dims();
+  dims.insert(dims.begin() + axis, Dim(depth));
+  set_output(node, node->attrs.dtype("dtype"), Shape(std::move(dims)));
   return {};
+}
+
+std::vector<Value> decompose_one_hot(Builder& b, const Node& node,
+                                     const std::vector<Value>& inputs) {
+  Math m(b);
+  const Shape full = node.outputs[0].shape;
+  const int axis = static_cast<int>(node.attrs.integer("axis"));
+  Shape column = full, classes = Shape::of(std::vector<int64_t>(full.dims().size(), 1));
+  column[axis] = 1;
+  classes[axis] = full[axis];
+  const Value wide = m.widen(inputs[0]);
+  const Value at = m.iota(m.dtype(wide), classes, axis);
+  return {m.cast(m.equal(m.reshape(wide, column), at), node.attrs.dtype("dtype"))};
+}
+
+Status infer_gather_along(const Types& inputs, Node* node) {
+  TF_RETURN_IF_ERROR(need_type(inputs, 0, kAnything));
+  TF_RETURN_IF_ERROR(need_type(inputs, 1, kInteger));
+  const Shape &shape = inputs[0].shape, indices = inputs[1].shape;
+  int axis;
+  TF_RETURN_IF_ERROR(normalize_axis_attr(node, "axis", shape.rank(), &axis));
+  bool fits = indices.rank() == shape.rank();
+  for (int i = 0; fits && i < shape.rank(); ++i) fits = i == axis || indices[i] == shape[i];
+  if (!fits) {
+    return error(ErrorCode::kShapeMismatch, "x is ", inputs[0].str(), " and indices are ",
+                 inputs[1].str(), "; all sizes but those of axis ", axis, " must be equal.");
+  }
+  set_output(node, inputs[0].dtype, indices);
+  return {};
+}
+
+/// Places along `axis` of a tensor of shape `full` as places in its row-major elements.
+Value flat_places(Math& m, Value indices, const Shape& full, int axis) {
+  const Shape shape = m.shape(indices);
+  const Value checked = m.op("check_range", {indices}, {{"limit", Shape{full[axis]}}});
+  Value place = m.cast(checked, DType::kI64);
+  Dim stride = 1;
+  Value total;
+  for (int i = full.rank() - 1; i >= 0; --i) {
+    const Value at = i == axis ? place : m.iota(DType::kI64, shape, i);
+    const Value part = m.mul(at, m.extent({stride}, DType::kI64));
+    total = total.valid() ? m.add(total, part) : part;
+    stride = stride * full[i];
+  }
+  return total;
+}
+
+std::vector<Value> decompose_gather_along(Builder& b, const Node& node,
+                                          const std::vector<Value>& inputs) {
+  Math m(b);
+  const Shape full = m.shape(inputs[0]);
+  const int axis = static_cast<int>(node.attrs.integer("axis"));
+  const Value flat = m.reshape(inputs[0], Shape{full.elements()});
+  const Value places = flat_places(m, inputs[1], full, axis);
+  return {m.op("gather", {flat, places}, {{"axis", int64_t{0}}})};
+}
+
+std::vector<Value> grad_gather_along(GradContext& c) {
+  Math m(c.b);
+  const Shape full = m.shape(c.inputs[0]);
+  const Dim updates = m.shape(c.out_grads[0]).elements();
+  const int axis = static_cast<int>(c.node.attrs.integer("axis"));
+  const Value places = m.reshape(flat_places(m, c.inputs[1], full, axis), Shape{updates});
+  const Value flat = m.op("scatter_add", {m.reshape(c.out_grads[0], Shape{updates}), places},
+                          {{"shape", Shape{full.elements()}}, {"axis", int64_t{0}}});
+  return {m.reshape(flat, full), Value{}};
 }
 
 Status check_start(const Types& inputs, size_t index) {
@@ -81,8 +149,8 @@ Status infer_dynamic_slice(const Types& inputs, Node* node) {
   int axis;
   TF_RETURN_IF_ERROR(normalize_axis_attr(node, "axis", shape.rank(), &axis));
   const bool bad = size.rank() != 1 || (size[0].is_constant() && size[0].value() < 0);
-  if (bad || (size.is_constant() && shape[axis].is_constant() &&
-              size[0].value() > shape[axis].value())) {
+  if (bad ||
+      (size.is_constant() && shape[axis].is_constant() && size[0].value() > shape[axis].value())) {
     return error(ErrorCode::kBadAttribute, "attribute 'size' is ", size.str(), " for axis ", axis,
                  " of ", shape.str(), "; it must be one number from 0 to that axis's size.");
   }
@@ -124,8 +192,8 @@ std::vector<Value> grad_dynamic_update_slice(GradContext& c) {
   Math m(c.b);
   const int64_t axis = c.node.attrs.integer("axis");
   const Value g = c.out_grads[0], start = c.inputs[2];
-  const Value dx = m.op("dynamic_update_slice", {g, m.zeros_like(c.inputs[1]), start},
-                        {{"axis", axis}});
+  const Value dx =
+      m.op("dynamic_update_slice", {g, m.zeros_like(c.inputs[1]), start}, {{"axis", axis}});
   const Shape size = {m.shape(c.inputs[1])[static_cast<int>(axis)]};
   const Value dupdate = m.op("dynamic_slice", {g, start}, {{"axis", axis}, {"size", size}});
   return {dx, dupdate, Value{}};
@@ -189,12 +257,23 @@ std::vector<OpRow> indexing_rows() {
       "outside the axis fail the run with error IndexOutOfRange."));
   rows.push_back(indexing(
       "one_hot", "OneHot", {"indices"},
-      {{"depth", AttrType::kInteger, std::nullopt, "number of classes, the last size"},
+      {{"depth", AttrType::kInteger, std::nullopt, "number of classes"},
+       {"axis", AttrType::kInteger, int64_t{-1}, "place of the new axis in the result"},
        {"dtype", AttrType::kDType, DType::kF32, "element type of the result"}},
       infer_one_hot, no_gradient("whole-number indices have none"), traffic_cost,
-      "y[…, k] is 1 where indices[…] is k and 0 elsewhere; a row of zeros where the index is "
-      "outside 0 … depth - 1."));
+      "y is 1 where its index along the new axis is that in `indices`, and 0 elsewhere: zeros only "
+      "where the index is outside 0 … depth - 1."));
   rows.back().checks_data = false;
+  rows.back().op_class = OpClass::kComposite;
+  rows.back().decompose = decompose_one_hot;
+  rows.push_back(indexing(
+      "gather_along", "TakeAlongAxis", {"x", "indices"}, {kAxisAttr}, infer_gather_along,
+      {grad_gather_along, 2, 0}, picked_cost,
+      "y[…, i, …] = x[…, indices[…, i, …], …] along `axis`: indices have the shape of y, which is "
+      "that of x but along the axis. Indices run from 0 to size - 1; others fail the run with "
+      "error IndexOutOfRange."));
+  rows.back().op_class = OpClass::kComposite;
+  rows.back().decompose = decompose_gather_along;
   rows.push_back(indexing(
       "dynamic_slice", "DynamicSlice", {"x", "start"},
       {kAxisAttr,
@@ -209,7 +288,8 @@ std::vector<OpRow> indexing_rows() {
       "does not lie inside x fails the run with error IndexOutOfRange."));
   rows.push_back(indexing(
       "check_range", "CheckRange", {"x"},
-      {{"limit", AttrType::kShape, std::nullopt, "number of allowed values, as a shape of one size"},
+      {{"limit", AttrType::kShape, std::nullopt,
+        "number of allowed values, as a shape of one size"},
        {"message", AttrType::kText, std::string(), "what the error says about x"}},
       infer_check_range, no_gradient("whole numbers have none"), traffic_cost,
       "x; the run fails with error IndexOutOfRange where an element is not in 0 … limit - 1."));

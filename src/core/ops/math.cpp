@@ -23,6 +23,10 @@ Value Math::cast(Value x, DType dtype) {
   return op("cast", {x}, {{"dtype", dtype}});
 }
 
+Value Math::widen(Value x) {
+  return x.valid() && dtype_size(dtype(x)) < 4 ? cast(x, DType::kI32) : x;
+}
+
 Value Math::scalar(double value, Value like) {
   return like.valid() ? b_.scalar(value, dtype(like)) : Value{};
 }

@@ -25,6 +25,8 @@ class Math {
   Value equal(Value x, Value y) { return op("equal", {x, y}); }
   Value select(Value cond, Value x, Value y) { return op("select", {cond, x, y}); }
   Value cast(Value x, DType dtype);
+  /// Whole numbers of 8 or 16 bits as int32, so that counting beside them does not wrap around.
+  Value widen(Value x);
 
   /// Scalar of the element type of `like`.
   Value scalar(double value, Value like);

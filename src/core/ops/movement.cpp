@@ -185,8 +185,8 @@ std::vector<Value> grad_slice(GradContext& c) {
     int64_t& gap = --interior[static_cast<size_t>(i)];
     high.push_back(from[i] - starts[i] - spread(to[i], gap));
   }
-  return {m.op("pad", {g, m.scalar(0, g)},
-               {{"low", starts}, {"high", high}, {"interior", interior}})};
+  return {
+      m.op("pad", {g, m.scalar(0, g)}, {{"low", starts}, {"high", high}, {"interior", interior}})};
 }
 
 Status infer_pad(const Types& inputs, Node* node) {
@@ -319,29 +319,31 @@ std::vector<OpRow> movement_rows() {
   std::vector<OpRow> rows;
   rows.push_back(movement(
       "constant", "Const", {0, 0}, {},
-      {kDTypeAttr, kShapeAttr,
+      {kDTypeAttr,
+       kShapeAttr,
        {"bytes", AttrType::kText, std::nullopt,
         "one element for all, or every element in row-major order, at most 64 bytes; for strings "
         "the text of every element"}},
       infer_constant, no_gradient("it has no operand"), "A value known when the graph is made."));
-  rows.push_back(movement(
-      "iota", "Range", {0, 0}, {},
-      {kDTypeAttr, kShapeAttr,
-       {"axis", AttrType::kInteger, int64_t{0}, "the axis along which the numbers rise"}},
-      infer_iota, no_gradient("it has no operand"), "0, 1, 2, … along one axis, repeated along "
-      "the others."));
+  rows.push_back(
+      movement("iota", "Range", {0, 0}, {},
+               {kDTypeAttr,
+                kShapeAttr,
+                {"axis", AttrType::kInteger, int64_t{0}, "the axis along which the numbers rise"}},
+               infer_iota, no_gradient("it has no operand"),
+               "0, 1, 2, … along one axis, repeated along "
+               "the others."));
   rows.push_back(movement(
       "extent", "Size", {0, 0}, {},
       {{"shape", AttrType::kShape, std::nullopt, "sizes to multiply, symbols among them"},
        {"dtype", AttrType::kDType, DType::kI64, "element type of the result"}},
       infer_extent, no_gradient("it has no operand"),
       "The number of elements of `shape` as a scalar: how a symbolic size becomes a value."));
-  rows.push_back(movement(
-      "reshape", "Reshape", {1, 1}, {"x"},
-      {{"shape", AttrType::kShape, std::nullopt,
-        "sizes of the result; one may be -1 and follows from the others"}},
-      infer_reshape, {grad_reshape, 0, 0},
-      "The same elements in row-major order under another shape."));
+  rows.push_back(movement("reshape", "Reshape", {1, 1}, {"x"},
+                          {{"shape", AttrType::kShape, std::nullopt,
+                            "sizes of the result; one may be -1 and follows from the others"}},
+                          infer_reshape, {grad_reshape, 0, 0},
+                          "The same elements in row-major order under another shape."));
   rows.push_back(movement(
       "transpose", "Transpose", {1, 1}, {"x"},
       {{"perm", AttrType::kInts, std::nullopt, "perm[i] is the axis of x that becomes axis i"}},
@@ -358,14 +360,14 @@ std::vector<OpRow> movement_rows() {
       infer_slice, {grad_slice, 0, 0},
       "x[starts:limits:strides]. Starts and limits may be symbolic."));
   rows.back().cost = picked_cost;
-  rows.push_back(movement(
-      "pad", "PadV2", {2, 2}, {"x", "value"},
-      {{"low", AttrType::kShape, std::nullopt,
-        "elements put before each axis; negative numbers cut elements off"},
-       {"high", AttrType::kShape, std::nullopt, "elements put after each axis, likewise"},
-       {"interior", AttrType::kInts, no_ints,
-        "elements put between neighbours of each axis; empty: none"}},
-      infer_pad, {grad_pad, 0, 0}, "x with the scalar `value` around its elements."));
+  rows.push_back(
+      movement("pad", "PadV2", {2, 2}, {"x", "value"},
+               {{"low", AttrType::kShape, std::nullopt,
+                 "elements put before each axis; negative numbers cut elements off"},
+                {"high", AttrType::kShape, std::nullopt, "elements put after each axis, likewise"},
+                {"interior", AttrType::kInts, no_ints,
+                 "elements put between neighbours of each axis; empty: none"}},
+               infer_pad, {grad_pad, 0, 0}, "x with the scalar `value` around its elements."));
   rows.push_back(movement(
       "concat", "ConcatV2", {1, -1}, {"x"},
       {{"axis", AttrType::kInteger, std::nullopt, "the axis along which the inputs follow"}},
@@ -373,9 +375,12 @@ std::vector<OpRow> movement_rows() {
       "Inputs one after the other along an axis; the other sizes are equal."));
   rows.push_back(movement(
       "reverse", "ReverseV2", {1, 1}, {"x"},
-      {{"axes", AttrType::kInts, std::nullopt, "axes whose order is turned around"}},
-      infer_reverse, {grad_reverse, 0, 0}, "x with the order of some axes turned around."));
-  rows.push_back(movement("copy", "Copy", {1, 1}, {"x"}, {}, infer_copy, {grad_copy, 0, 0},
+      {{"axes", AttrType::kInts, std::nullopt, "axes whose order is turned around"}}, infer_reverse,
+      {grad_reverse, 0, 0}, "x with the order of some axes turned around."));
+  rows.push_back(movement("copy", "Copy", {1, 1}, {"x"},
+                          {{"device", AttrType::kText, std::string(),
+                            "where to, for people; the node's device counts"}},
+                          infer_copy, {grad_copy, 0, 0},
                           "x on the node's device, whatever device it was on."));
   append_rows(&rows, indexing_rows());
   return rows;

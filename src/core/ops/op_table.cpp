@@ -43,13 +43,20 @@ std::string proposal(std::string_view wrong, const std::vector<std::string_view>
 
 const char* attr_type_words(AttrType type) {
   switch (type) {
-    case AttrType::kFlag: return "true or false";
-    case AttrType::kInteger: return "an integer";
-    case AttrType::kReal: return "a number";
-    case AttrType::kText: return "a text";
-    case AttrType::kDType: return "an element type";
-    case AttrType::kInts: return "a list of integers";
-    case AttrType::kShape: return "a shape";
+    case AttrType::kFlag:
+      return "true or false";
+    case AttrType::kInteger:
+      return "an integer";
+    case AttrType::kReal:
+      return "a number";
+    case AttrType::kText:
+      return "a text";
+    case AttrType::kDType:
+      return "an element type";
+    case AttrType::kInts:
+      return "a list of integers";
+    case AttrType::kShape:
+      return "a shape";
   }
   return "";
 }
@@ -57,20 +64,27 @@ const char* attr_type_words(AttrType type) {
 /// Index in Attr's variant of the values an AttrType takes.
 size_t variant_index(AttrType type) {
   switch (type) {
-    case AttrType::kFlag: return 0;
-    case AttrType::kInteger: return 1;
-    case AttrType::kReal: return 2;
-    case AttrType::kText: return 3;
-    case AttrType::kDType: return 4;
-    case AttrType::kInts: return 5;
-    case AttrType::kShape: return 6;
+    case AttrType::kFlag:
+      return 0;
+    case AttrType::kInteger:
+      return 1;
+    case AttrType::kReal:
+      return 2;
+    case AttrType::kText:
+      return 3;
+    case AttrType::kDType:
+      return 4;
+    case AttrType::kInts:
+      return 5;
+    case AttrType::kShape:
+      return 6;
   }
   return std::variant_npos;
 }
 
 const char* attr_words(const Attr& attr) {
-  static constexpr AttrType kByIndex[] = {AttrType::kFlag,  AttrType::kInteger, AttrType::kReal,
-                                          AttrType::kText,  AttrType::kDType,   AttrType::kInts,
+  static constexpr AttrType kByIndex[] = {AttrType::kFlag, AttrType::kInteger, AttrType::kReal,
+                                          AttrType::kText, AttrType::kDType,   AttrType::kInts,
                                           AttrType::kShape};
   return attr_type_words(kByIndex[attr.index()]);
 }
@@ -200,14 +214,19 @@ Status unknown_op(std::string_view name) {
                "'; docs/ops.md lists all names.", proposal(name, names));
 }
 
+Node bind_node(const Node& node, const DimEnv& env) {
+  Node bound = node;
+  for (ValueType& type : bound.outputs) type.shape = type.shape.bind(env);
+  for (const auto& [name, attr] : node.attrs.entries()) {
+    const Shape* shape = std::get_if<Shape>(&attr);
+    if (shape && !shape->is_constant()) bound.attrs.set(name, shape->bind(env));
+  }
+  return bound;
+}
+
 Cost node_cost(const Graph& graph, const Node& node, const DimEnv& env) {
   const OpRow& row = OpTable::instance().row(node.op);
-  Node bound;
-  bound.op = node.op;
-  bound.attrs = node.attrs;
-  bound.inputs = node.inputs;
-  bound.outputs = node.outputs;
-  for (ValueType& type : bound.outputs) type.shape = type.shape.bind(env);
+  const Node bound = bind_node(node, env);
   Types inputs;
   for (Value value : node.inputs) {
     inputs.push_back(graph.type(value));

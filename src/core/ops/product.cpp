@@ -83,8 +83,9 @@ std::vector<OpRow> product_rows() {
       .infer = infer_matmul,
       .gradient = {grad_matmul, 3, 0},
       .cost = matmul_cost,
-      .doc = "Matrix product a [..., M, K], b [..., K, N] -> c [..., M, N]; leading axes broadcast. "
-             "Half types accumulate in float32, integers wrap around.",
+      .doc =
+          "Matrix product a [..., M, K], b [..., K, N] -> c [..., M, N]; leading axes broadcast. "
+          "Half types accumulate in float32, integers wrap around.",
       .tolerance = {.f64 = 1e-12, .f32 = 2e-5, .f16 = 4e-3, .bf16 = 3e-2}});
   return rows;
 }

@@ -48,7 +48,7 @@ struct FloatForm {
   DType random;  ///< bits drawn
   DType word;    ///< as wide as dtype
   int mantissa;
-  double one;    ///< bits of 1.0 in dtype
+  double one;  ///< bits of 1.0 in dtype
 };
 
 const FloatForm* float_form(DType dtype) {
@@ -96,21 +96,20 @@ Cost random_cost(const Node& node, const Types& inputs) {
 
 OpRow random_row(const char* name, const char* tf_name, DType dtype, InferFn infer,
                  const char* doc) {
-  return OpRow{
-      .name = name,
-      .tf_name = tf_name,
-      .op_class = OpClass::kRandom,
-      .arity = {1, 2},
-      .input_names = {"key", "offset"},
-      .output_names = {"y"},
-      .attrs = {{"shape", AttrType::kShape, std::nullopt, "sizes of the result"},
-                {"dtype", AttrType::kDType, dtype, "element type of the result"},
-                {"algorithm", AttrType::kText, std::string("threefry2x32"),
-                 "'threefry2x32' or 'philox4x32'"}},
-      .infer = infer,
-      .gradient = no_gradient("random numbers depend on a whole-number key only"),
-      .cost = random_cost,
-      .doc = doc};
+  return OpRow{.name = name,
+               .tf_name = tf_name,
+               .op_class = OpClass::kRandom,
+               .arity = {1, 2},
+               .input_names = {"key", "offset"},
+               .output_names = {"y"},
+               .attrs = {{"shape", AttrType::kShape, std::nullopt, "sizes of the result"},
+                         {"dtype", AttrType::kDType, dtype, "element type of the result"},
+                         {"algorithm", AttrType::kText, std::string("threefry2x32"),
+                          "'threefry2x32' or 'philox4x32'"}},
+               .infer = infer,
+               .gradient = no_gradient("random numbers depend on a whole-number key only"),
+               .cost = random_cost,
+               .doc = doc};
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 // The reduction family: one result from many elements along axes.
 
 #include <algorithm>
-#include <numeric>
 
 #include "core/ops/math.h"
 #include "core/ops/rows.h"
@@ -28,11 +27,6 @@ template <const TypeRule& rule>
 Status infer_reduce(const Types& inputs, Node* node) {
   TF_RETURN_IF_ERROR(need_type(inputs, 0, rule));
   const Shape& shape = inputs[0].shape;
-  if (node->attrs.ints("axes").empty()) {
-    std::vector<int64_t> all(static_cast<size_t>(shape.rank()));
-    std::iota(all.begin(), all.end(), 0);
-    node->attrs.set("axes", all);
-  }
   std::vector<int> axes;
   TF_RETURN_IF_ERROR(normalize_axes_attr(node, "axes", shape.rank(), &axes));
   set_output(node, inputs[0].dtype, reduced_shape(shape, axes, node->attrs.flag("keepdims")));
@@ -88,8 +82,8 @@ Grads grad_prod(GradContext& c) {
   const Value nonzero_x = m.select(is_zero, one, x);
   const Value rest = m.op("reduce_prod", {nonzero_x}, {{"axes", axes}, {"keepdims", true}});
   const Value only_zero = m.op("logical_and", {is_zero, m.equal(zeros, one)});
-  const Value others = m.select(m.equal(zeros, zero), m.div(rest, nonzero_x),
-                                m.select(only_zero, rest, zero));
+  const Value others =
+      m.select(m.equal(zeros, zero), m.div(rest, nonzero_x), m.select(only_zero, rest, zero));
   return {m.mul(m.restore_axes(g, full, axes), others)};
 }
 
@@ -182,7 +176,7 @@ Status infer_in_top_k(const Types& inputs, Node* node) {
 }
 
 std::vector<AttrSpec> reduce_attrs() {
-  return {{"axes", AttrType::kInts, std::vector<int64_t>(), "axes to reduce; empty: all"},
+  return {{"axes", AttrType::kInts, std::nullopt, "axes to reduce; empty: none, y is x"},
           {"keepdims", AttrType::kFlag, false, "keep reduced axes with size 1"}};
 }
 

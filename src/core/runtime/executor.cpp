@@ -69,8 +69,7 @@ Executor& Executor::instance() {
   return executor;
 }
 
-Result<std::shared_ptr<BoundProgram>> Executor::bind(const ProgramPtr& program,
-                                                     const DimEnv& env) {
+Result<std::shared_ptr<BoundProgram>> Executor::bind(const ProgramPtr& program, const DimEnv& env) {
   const std::string key = bind_key(*program, env);
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -110,8 +109,7 @@ void Executor::publish(const RunRequest& request, const BoundProgram& bound, uin
   events.publish(event);
 }
 
-Result<RunOutcome> Executor::finish(const RunRequest& request, BoundProgram& bound,
-                                    Frame& frame) {
+Result<RunOutcome> Executor::finish(const RunRequest& request, BoundProgram& bound, Frame& frame) {
   const Program& program = bound.program();
   RunOutcome outcome;
   for (size_t i = 0; i < program.results.size(); ++i) {

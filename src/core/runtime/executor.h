@@ -24,8 +24,8 @@ using HostHandler = std::function<Status(const Node& node, const std::vector<Hos
 /// the program assigns them, written in place.
 struct RunRequest {
   ProgramPtr program;
-  std::vector<Storage> params;      ///< tokens: empty
-  std::vector<Run::Parent> parents; ///< for each parameter the run it came from
+  std::vector<Storage> params;       ///< tokens: empty
+  std::vector<Run::Parent> parents;  ///< for each parameter the run it came from
   DimEnv env;
   Trigger trigger = Trigger::kObserved;
   /// Set to true once anything was enqueued: from then on slots may have been written.
@@ -33,9 +33,9 @@ struct RunRequest {
 };
 
 struct RunOutcome {
-  std::vector<Storage> results;    ///< outputs; slots and tokens: empty
-  std::vector<ValueType> types;    ///< of the results, with numbers for sizes
-  std::shared_ptr<Run> run;        ///< null where no check can fail
+  std::vector<Storage> results;  ///< outputs; slots and tokens: empty
+  std::vector<ValueType> types;  ///< of the results, with numbers for sizes
+  std::shared_ptr<Run> run;      ///< null where no check can fail
 };
 
 /// THE executor: everything that computes goes through run() or run_repeated(). Re-entrant.

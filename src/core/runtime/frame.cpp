@@ -116,13 +116,26 @@ Status Frame::run_steps() {
   for (size_t i = 0; i < program_.steps.size(); ++i) {
     const Step& step = program_.steps[i];
     switch (step.kind) {
-      case StepKind::kKernel: TF_RETURN_IF_ERROR(run_kernel(i, step)); break;
-      case StepKind::kAlias: break;
-      case StepKind::kCopy: TF_RETURN_IF_ERROR(run_copy(step)); break;
-      case StepKind::kIf: TF_RETURN_IF_ERROR(run_if(step)); break;
-      case StepKind::kWhile: TF_RETURN_IF_ERROR(run_while(step)); break;
-      case StepKind::kCall: TF_RETURN_IF_ERROR(run_call(step)); break;
-      case StepKind::kHostCall: TF_RETURN_IF_ERROR(run_host_call(step)); break;
+      case StepKind::kKernel:
+        TF_RETURN_IF_ERROR(run_kernel(i, step));
+        break;
+      case StepKind::kAlias:
+        break;
+      case StepKind::kCopy:
+        TF_RETURN_IF_ERROR(run_copy(step));
+        break;
+      case StepKind::kIf:
+        TF_RETURN_IF_ERROR(run_if(step));
+        break;
+      case StepKind::kWhile:
+        TF_RETURN_IF_ERROR(run_while(step));
+        break;
+      case StepKind::kCall:
+        TF_RETURN_IF_ERROR(run_call(step));
+        break;
+      case StepKind::kHostCall:
+        TF_RETURN_IF_ERROR(run_host_call(step));
+        break;
     }
     if (!program_.size_reads.empty()) TF_RETURN_IF_ERROR(read_sizes(i));
   }
@@ -155,7 +168,7 @@ Status Frame::run_kernel(size_t index, const Step& step) {
   if (launch == nullptr) {
     std::vector<ValueType> input_types, output_types;
     bound_types(program_, step, env_, &input_types, &output_types);
-    TF_ASSIGN(late, bind_step(program_, step, input_types, output_types));
+    TF_ASSIGN(late, bind_step(program_, step, env_, input_types, output_types));
     launch = late.get();
     if (launch->workspace_bytes() > 0) {
       TF_ASSIGN(BufferPtr buffer, backend->allocate(launch->workspace_bytes(), "workspace"));
@@ -167,7 +180,10 @@ Status Frame::run_kernel(size_t index, const Step& step) {
   }
   TF_ASSIGN(Stream * stream, backend->stream(step.lane));
   auto word = errors_.find(step.device);
-  LaunchArgs args{*stream, inputs, outputs, workspace,
+  LaunchArgs args{*stream,
+                  inputs,
+                  outputs,
+                  workspace,
                   word == errors_.end() ? nullptr : static_cast<ErrorWord*>(word->second.data()),
                   static_cast<uint32_t>(index)};
   return launch->run(args);
@@ -208,8 +224,7 @@ Result<std::vector<Storage>> Frame::operands(const Step& step, size_t from) {
   return storages;
 }
 
-Result<std::vector<Storage>> Frame::run_region(const Program& region,
-                                               std::vector<Storage> params) {
+Result<std::vector<Storage>> Frame::run_region(const Program& region, std::vector<Storage> params) {
   RunRequest request;
   // The region lives as long as the program that holds it.
   request.program = ProgramPtr(bound_->program_ptr(), &region);
@@ -308,10 +323,9 @@ Status Frame::run_host_call(const Step& step) {
     if (next >= outputs.size() || outputs[next].dtype != expected.dtype ||
         Shape::of(outputs[next].sizes) != expected.shape) {
       return error(ErrorCode::kHostCallFailed, "a host function returned ",
-                   next < outputs.size() ? ValueType{outputs[next].dtype,
-                                                     Shape::of(outputs[next].sizes)}
-                                               .str()
-                                         : std::string("nothing"),
+                   next < outputs.size()
+                       ? ValueType{outputs[next].dtype, Shape::of(outputs[next].sizes)}.str()
+                       : std::string("nothing"),
                    " as result ", next, " where ", expected.str(), " was declared");
     }
     TF_ASSIGN(Storage at, from_host_array(outputs[next++], info.device));
@@ -327,9 +341,8 @@ Result<Storage> Frame::result(size_t index) {
   TF_ASSIGN(Storage here, storage(at));
   const bool assigned =
       info.in_slot >= 0 ||
-      (info.param >= 0 &&
-       std::find(program_.result_slots.begin(), program_.result_slots.end(), info.param) !=
-           program_.result_slots.end());
+      (info.param >= 0 && std::find(program_.result_slots.begin(), program_.result_slots.end(),
+                                    info.param) != program_.result_slots.end());
   const bool in_arena = bound_->offset(static_cast<size_t>(at)) >= 0;
   if (!assigned && !in_arena) return here;
   // The bytes belong to a slot that this run writes, or to the arena: the output gets its own.

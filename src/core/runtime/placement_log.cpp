@@ -19,10 +19,17 @@ void log_step(const StepRecord& step, uint64_t repeats) {
                      "/job:localhost/replica:0/task:0/device:" + step.device.str().substr(1);
   if (repeats > 1) line += " (" + std::to_string(repeats) + " times)";
   switch (static_cast<Placement>(step.placement)) {
-    case Placement::kFellBack: line += " (fell back: " + step.reason + ")"; break;
-    case Placement::kHostByDesign: line += " (on the host by design)"; break;
-    case Placement::kByUser: line += " (placed by the program)"; break;
-    case Placement::kOnDevice: break;
+    case Placement::kFellBack:
+      line += " (fell back: " + step.reason + ")";
+      break;
+    case Placement::kHostByDesign:
+      line += " (on the host by design)";
+      break;
+    case Placement::kByUser:
+      line += " (placed by the program)";
+      break;
+    case Placement::kOnDevice:
+      break;
   }
   line += '\n';
   std::fwrite(line.data(), 1, line.size(), stderr);

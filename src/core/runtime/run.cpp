@@ -36,11 +36,10 @@ Status Run::read_errors() {
 Status Run::failure_text(const ErrorWord& word) const {
   const size_t step = word.step_plus_one - 1;
   if (step >= program_->steps.size()) {
-    return error(ErrorCode::kInternal, "an error block names step ", step, " of '",
-                 program_->name, "', which has ", program_->steps.size());
+    return error(ErrorCode::kInternal, "an error block names step ", step, " of '", program_->name,
+                 "', which has ", program_->steps.size());
   }
-  const Node& node =
-      program_->graph->nodes[static_cast<size_t>(program_->steps[step].node)];
+  const Node& node = program_->graph->nodes[static_cast<size_t>(program_->steps[step].node)];
   const auto code = static_cast<ErrorCode>(word.code);
   std::string what = concat_text("in '", OpTable::instance().name(node.op), "'");
   if (!node.name.empty()) what += concat_text(" (", node.name, ")");

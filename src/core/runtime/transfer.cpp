@@ -28,9 +28,7 @@ size_t element_count(const ValueType& type) {
 
 }  // namespace
 
-size_t storage_bytes(const ValueType& type) {
-  return element_count(type) * dtype_size(type.dtype);
-}
+size_t storage_bytes(const ValueType& type) { return element_count(type) * dtype_size(type.dtype); }
 
 Result<Storage> allocate_storage(Device device, const ValueType& type, const char* what) {
   if (type.dtype == DType::kString) {
@@ -76,8 +74,7 @@ Status copy_value(const ValueType& type, const Storage& source, const Storage& t
     return source_device->copy_out(*source_stream, target.data(), source.data(), bytes);
   }
   std::vector<char> bounce(bytes);
-  TF_RETURN_IF_ERROR(
-      source_device->copy_out(*source_stream, bounce.data(), source.data(), bytes));
+  TF_RETURN_IF_ERROR(source_device->copy_out(*source_stream, bounce.data(), source.data(), bytes));
   events.publish(CopyEvent{CopyKind::kHostToDevice, bytes, "between devices"});
   return target_device->copy_in(*target_stream, target.data(), bounce.data(), bytes);
 }
@@ -98,8 +95,7 @@ Result<HostArray> to_host(const ValueType& type, const Storage& source) {
   TF_RETURN_IF_ERROR(
       backend->copy_out(*stream, array.bytes.data(), source.data(), array.bytes.size()));
   if (!backend->host_addressable()) {
-    Events::instance().publish(
-        CopyEvent{CopyKind::kDeviceToHost, array.bytes.size(), "observed"});
+    Events::instance().publish(CopyEvent{CopyKind::kDeviceToHost, array.bytes.size(), "observed"});
     Events::instance().publish_synchronize(device);
   }
   return array;

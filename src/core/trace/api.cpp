@@ -21,27 +21,42 @@ const trace::Cell& cell_of(const Tensor& tensor) {
 
 const char* attr_type_name(AttrType type) {
   switch (type) {
-    case AttrType::kFlag: return "flag";
-    case AttrType::kInteger: return "integer";
-    case AttrType::kReal: return "real";
-    case AttrType::kText: return "text";
-    case AttrType::kDType: return "dtype";
-    case AttrType::kInts: return "ints";
-    case AttrType::kShape: return "shape";
+    case AttrType::kFlag:
+      return "flag";
+    case AttrType::kInteger:
+      return "integer";
+    case AttrType::kReal:
+      return "real";
+    case AttrType::kText:
+      return "text";
+    case AttrType::kDType:
+      return "dtype";
+    case AttrType::kInts:
+      return "ints";
+    case AttrType::kShape:
+      return "shape";
   }
   return "";
 }
 
 const char* op_class_name(OpClass op_class) {
   switch (op_class) {
-    case OpClass::kElementwise: return "elementwise";
-    case OpClass::kReduction: return "reduction";
-    case OpClass::kMovement: return "movement";
-    case OpClass::kProduct: return "product";
-    case OpClass::kRandom: return "random";
-    case OpClass::kComposite: return "composite";
-    case OpClass::kControl: return "control";
-    case OpClass::kHost: return "host";
+    case OpClass::kElementwise:
+      return "elementwise";
+    case OpClass::kReduction:
+      return "reduction";
+    case OpClass::kMovement:
+      return "movement";
+    case OpClass::kProduct:
+      return "product";
+    case OpClass::kRandom:
+      return "random";
+    case OpClass::kComposite:
+      return "composite";
+    case OpClass::kControl:
+      return "control";
+    case OpClass::kHost:
+      return "host";
   }
   return "";
 }
@@ -81,8 +96,8 @@ void Tensor::check_count(size_t count, const std::vector<int64_t>& sizes) {
   int64_t expected = 1;
   for (int64_t size : sizes) expected *= size;
   if (static_cast<int64_t>(count) != expected) {
-    error(ErrorCode::kShapeMismatch, count, " values were given for shape ",
-          Shape::of(sizes).str(), ", which has ", expected)
+    error(ErrorCode::kShapeMismatch, count, " values were given for shape ", Shape::of(sizes).str(),
+          ", which has ", expected)
         .throw_if_error();
   }
 }
@@ -146,8 +161,7 @@ std::vector<Tensor> apply(int op, std::span<const Tensor> inputs, const AttrList
   }
   Attrs set;
   for (const auto& [name, value] : attrs) set.set(name, value);
-  auto outputs =
-      trace::record(static_cast<OpId>(op), std::move(cells), std::move(set)).value();
+  auto outputs = trace::record(static_cast<OpId>(op), std::move(cells), std::move(set)).value();
   std::vector<Tensor> tensors;
   tensors.reserve(outputs.size());
   for (trace::CellPtr& cell : outputs) tensors.emplace_back(std::move(cell));

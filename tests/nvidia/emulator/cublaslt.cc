@@ -41,23 +41,33 @@ struct Preference {
 
 double load(const void* p, cudaDataType type, int64_t i) {
   switch (type) {
-    case CUDA_R_32F: return static_cast<const float*>(p)[i];
-    case CUDA_R_64F: return static_cast<const double*>(p)[i];
-    case CUDA_R_16F: return static_cast<double>(static_cast<const _Float16*>(p)[i]);
+    case CUDA_R_32F:
+      return static_cast<const float*>(p)[i];
+    case CUDA_R_64F:
+      return static_cast<const double*>(p)[i];
+    case CUDA_R_16F:
+      return static_cast<double>(static_cast<const _Float16*>(p)[i]);
     case CUDA_R_16BF: {
       const uint32_t bits = static_cast<uint32_t>(static_cast<const uint16_t*>(p)[i]) << 16;
       float value;
       std::memcpy(&value, &bits, 4);
       return value;
     }
-    default: return NAN;
+    default:
+      return NAN;
   }
 }
 void store(void* p, cudaDataType type, int64_t i, double v) {
   switch (type) {
-    case CUDA_R_32F: static_cast<float*>(p)[i] = static_cast<float>(v); break;
-    case CUDA_R_64F: static_cast<double*>(p)[i] = v; break;
-    case CUDA_R_16F: static_cast<_Float16*>(p)[i] = static_cast<_Float16>(v); break;
+    case CUDA_R_32F:
+      static_cast<float*>(p)[i] = static_cast<float>(v);
+      break;
+    case CUDA_R_64F:
+      static_cast<double*>(p)[i] = v;
+      break;
+    case CUDA_R_16F:
+      static_cast<_Float16*>(p)[i] = static_cast<_Float16>(v);
+      break;
     case CUDA_R_16BF: {
       const float f = static_cast<float>(v);
       uint32_t bits;
@@ -66,7 +76,8 @@ void store(void* p, cudaDataType type, int64_t i, double v) {
       static_cast<uint16_t*>(p)[i] = static_cast<uint16_t>(bits >> 16);
       break;
     }
-    default: break;
+    default:
+      break;
   }
 }
 int64_t at(const Layout& l, int64_t batch, int64_t r, int64_t c) {
@@ -112,7 +123,8 @@ bool fits(const Desc& d, const Layout& a, const Layout& b, const Layout& c) {
   const bool ta = d.trans_a != CUBLAS_OP_N;
   const bool tb = d.trans_b != CUBLAS_OP_N;
   return (ta ? a.cols : a.rows) == c.rows && (tb ? b.rows : b.cols) == c.cols &&
-         (ta ? a.rows : a.cols) == (tb ? b.cols : b.rows) && a.batch == c.batch && b.batch == c.batch;
+         (ta ? a.rows : a.cols) == (tb ? b.cols : b.rows) && a.batch == c.batch &&
+         b.batch == c.batch;
 }
 
 template <class T>
@@ -127,7 +139,8 @@ T scalar(const void* p) {
 extern "C" {
 size_t cublasLtGetVersion() { return 130100; }
 const char* cublasLtGetStatusString(cublasStatus_t code) {
-  return code == CUBLAS_STATUS_NOT_SUPPORTED ? "CUBLAS_STATUS_NOT_SUPPORTED" : "CUBLAS_STATUS_ERROR";
+  return code == CUBLAS_STATUS_NOT_SUPPORTED ? "CUBLAS_STATUS_NOT_SUPPORTED"
+                                             : "CUBLAS_STATUS_ERROR";
 }
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
   *handle = reinterpret_cast<cublasLtHandle_t>(new int(1));
@@ -137,7 +150,8 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
   delete reinterpret_cast<int*>(handle);
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* desc, cublasComputeType_t compute, cudaDataType_t scale) {
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* desc, cublasComputeType_t compute,
+                                        cudaDataType_t scale) {
   auto* made = new Desc();
   made->compute = compute;
   made->scale = scale;
@@ -148,18 +162,30 @@ cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc) {
   delete reinterpret_cast<Desc*>(desc);
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t handle, cublasLtMatmulDescAttributes_t which, const void* value, size_t) {
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t handle,
+                                              cublasLtMatmulDescAttributes_t which,
+                                              const void* value, size_t) {
   auto* desc = reinterpret_cast<Desc*>(handle);
   switch (which) {
-    case CUBLASLT_MATMUL_DESC_TRANSA: desc->trans_a = scalar<int32_t>(value); break;
-    case CUBLASLT_MATMUL_DESC_TRANSB: desc->trans_b = scalar<int32_t>(value); break;
-    case CUBLASLT_MATMUL_DESC_EPILOGUE: desc->epilogue = static_cast<cublasLtEpilogue_t>(scalar<uint32_t>(value)); break;
-    case CUBLASLT_MATMUL_DESC_BIAS_POINTER: desc->bias = scalar<const void*>(value); break;
-    default: return CUBLAS_STATUS_INVALID_VALUE;
+    case CUBLASLT_MATMUL_DESC_TRANSA:
+      desc->trans_a = scalar<int32_t>(value);
+      break;
+    case CUBLASLT_MATMUL_DESC_TRANSB:
+      desc->trans_b = scalar<int32_t>(value);
+      break;
+    case CUBLASLT_MATMUL_DESC_EPILOGUE:
+      desc->epilogue = static_cast<cublasLtEpilogue_t>(scalar<uint32_t>(value));
+      break;
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+      desc->bias = scalar<const void*>(value);
+      break;
+    default:
+      return CUBLAS_STATUS_INVALID_VALUE;
   }
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type, uint64_t rows, uint64_t cols, int64_t ld) {
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type,
+                                          uint64_t rows, uint64_t cols, int64_t ld) {
   if (rows == 0 || cols == 0 || ld <= 0) return CUBLAS_STATUS_INVALID_VALUE;
   auto* made = new Layout();
   made->type = type;
@@ -173,13 +199,22 @@ cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
   delete reinterpret_cast<Layout*>(layout);
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t handle, cublasLtMatrixLayoutAttribute_t which, const void* value, size_t) {
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t handle,
+                                                cublasLtMatrixLayoutAttribute_t which,
+                                                const void* value, size_t) {
   auto* layout = reinterpret_cast<Layout*>(handle);
   switch (which) {
-    case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT: layout->batch = scalar<int32_t>(value); break;
-    case CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET: layout->stride = scalar<int64_t>(value); break;
-    case CUBLASLT_MATRIX_LAYOUT_ORDER: layout->row_major = scalar<int32_t>(value) == CUBLASLT_ORDER_ROW; break;
-    default: return CUBLAS_STATUS_INVALID_VALUE;
+    case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT:
+      layout->batch = scalar<int32_t>(value);
+      break;
+    case CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET:
+      layout->stride = scalar<int64_t>(value);
+      break;
+    case CUBLASLT_MATRIX_LAYOUT_ORDER:
+      layout->row_major = scalar<int32_t>(value) == CUBLASLT_ORDER_ROW;
+      break;
+    default:
+      return CUBLAS_STATUS_INVALID_VALUE;
   }
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -191,15 +226,22 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t prefer
   delete reinterpret_cast<Preference*>(preference);
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t which, const void* value, size_t) {
-  if (which == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES) reinterpret_cast<Preference*>(preference)->workspace = scalar<uint64_t>(value);
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
+                                                    cublasLtMatmulPreferenceAttributes_t which,
+                                                    const void* value, size_t) {
+  if (which == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
+    reinterpret_cast<Preference*>(preference)->workspace = scalar<uint64_t>(value);
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int wanted,
-                                              cublasLtMatmulHeuristicResult_t* results, int* found) {
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t desc,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t,
+                                              cublasLtMatmulPreference_t, int wanted,
+                                              cublasLtMatmulHeuristicResult_t* results,
+                                              int* found) {
   *found = 0;
-  if (!fits(*reinterpret_cast<Desc*>(desc), *reinterpret_cast<Layout*>(a), *reinterpret_cast<Layout*>(b), *reinterpret_cast<Layout*>(c))) {
+  if (!fits(*reinterpret_cast<Desc*>(desc), *reinterpret_cast<Layout*>(a),
+            *reinterpret_cast<Layout*>(b), *reinterpret_cast<Layout*>(c))) {
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
   for (int i = 0; i < wanted && i < 2; ++i) {
@@ -211,20 +253,36 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   }
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-                                       cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t* algo, cublasLtMatmulHeuristicResult_t* result) {
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t,
+                                       cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                       cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                       const cublasLtMatmulAlgo_t* algo,
+                                       cublasLtMatmulHeuristicResult_t* result) {
   if (algo->data[0] == 0 || algo->data[0] > 2) return CUBLAS_STATUS_NOT_SUPPORTED;
   result->algo = *algo;
   result->workspaceSize = static_cast<size_t>(algo->data[0] - 1) * 4096;
   result->state = CUBLAS_STATUS_SUCCESS;
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const void* alpha, const void* pa, cublasLtMatrixLayout_t a, const void* pb,
-                              cublasLtMatrixLayout_t b, const void* beta, const void* pc, cublasLtMatrixLayout_t c, void* pd, cublasLtMatrixLayout_t d,
-                              const cublasLtMatmulAlgo_t* algo, void* workspace, size_t workspace_bytes, cudaStream_t stream) {
-  if (algo != nullptr && algo->data[0] == 2 && (workspace == nullptr || workspace_bytes < 4096)) return CUBLAS_STATUS_INVALID_VALUE;
-  auto* call = new Call{*reinterpret_cast<Desc*>(desc), *reinterpret_cast<Layout*>(a), *reinterpret_cast<Layout*>(b), *reinterpret_cast<Layout*>(c),
-                        *reinterpret_cast<Layout*>(d), 0, 0, pa, pb, pc, pd};
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const void* alpha,
+                              const void* pa, cublasLtMatrixLayout_t a, const void* pb,
+                              cublasLtMatrixLayout_t b, const void* beta, const void* pc,
+                              cublasLtMatrixLayout_t c, void* pd, cublasLtMatrixLayout_t d,
+                              const cublasLtMatmulAlgo_t* algo, void* workspace,
+                              size_t workspace_bytes, cudaStream_t stream) {
+  if (algo != nullptr && algo->data[0] == 2 && (workspace == nullptr || workspace_bytes < 4096))
+    return CUBLAS_STATUS_INVALID_VALUE;
+  auto* call = new Call{*reinterpret_cast<Desc*>(desc),
+                        *reinterpret_cast<Layout*>(a),
+                        *reinterpret_cast<Layout*>(b),
+                        *reinterpret_cast<Layout*>(c),
+                        *reinterpret_cast<Layout*>(d),
+                        0,
+                        0,
+                        pa,
+                        pb,
+                        pc,
+                        pd};
   const bool f64 = call->desc.scale == CUDA_R_64F;
   call->alpha = f64 ? scalar<double>(alpha) : scalar<float>(alpha);
   call->beta = f64 ? scalar<double>(beta) : scalar<float>(beta);
@@ -232,7 +290,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const
     delete call;
     return CUBLAS_STATUS_INVALID_VALUE;
   }
-  const CUresult code = tf_emu_enqueue(reinterpret_cast<CUstream>(stream), run, [](void* p) { delete static_cast<Call*>(p); }, call);
+  const CUresult code = tf_emu_enqueue(
+      reinterpret_cast<CUstream>(stream), run, [](void* p) { delete static_cast<Call*>(p); }, call);
   return code == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 }

@@ -24,14 +24,30 @@
 #define __launch_bounds__(...)
 #define __align__(n) alignas(n)
 
-struct uint3 { unsigned x, y, z; };
-struct dim3 { unsigned x, y, z; };
-struct alignas(8) float2 { float x, y; };
-struct alignas(16) float4 { float x, y, z, w; };
-struct alignas(8) uint2 { unsigned x, y; };
-struct alignas(16) uint4 { unsigned x, y, z, w; };
-struct alignas(16) int4 { int x, y, z, w; };
-struct alignas(8) int2 { int x, y; };
+struct uint3 {
+  unsigned x, y, z;
+};
+struct dim3 {
+  unsigned x, y, z;
+};
+struct alignas(8) float2 {
+  float x, y;
+};
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+struct alignas(8) uint2 {
+  unsigned x, y;
+};
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
+struct alignas(16) int4 {
+  int x, y, z, w;
+};
+struct alignas(8) int2 {
+  int x, y;
+};
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 inline float2 make_float2(float x, float y) { return {x, y}; }
 inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
@@ -98,7 +114,8 @@ inline int barrier(int value = 0) {
 
 inline int warp_threads(int warp) {
   int live = 0;
-  for (size_t t = static_cast<size_t>(warp) * 32; t < fibers.size() && t < static_cast<size_t>(warp + 1) * 32; ++t) {
+  for (size_t t = static_cast<size_t>(warp) * 32;
+       t < fibers.size() && t < static_cast<size_t>(warp + 1) * 32; ++t) {
     live += fibers[t].done ? 0 : 1;
   }
   return live;
@@ -208,12 +225,13 @@ int launch(void (*kernel)(Args...), const unsigned* grid, const unsigned* block,
     for (unsigned y = 0; y < grid[1]; ++y) {
       for (unsigned x = 0; x < grid[0] && !trapped; ++x) {
         blockIdx = {x, y, z};
-        run_block(block[0] * block[1] * block[2],
-                  [](void* p) {
-                    auto* c = static_cast<Closure*>(p);
-                    call(c->kernel, c->params, std::index_sequence_for<Args...>());
-                  },
-                  &closure);
+        run_block(
+            block[0] * block[1] * block[2],
+            [](void* p) {
+              auto* c = static_cast<Closure*>(p);
+              call(c->kernel, c->params, std::index_sequence_for<Args...>());
+            },
+            &closure);
       }
     }
   }
@@ -243,23 +261,68 @@ inline void __trap() {
   if (tf_emu::use_fibers) tf_emu::yield();
 }
 inline int tf_emu_lane() { return tf_emu::current % 32; }
-template <class T> T __shfl_xor_sync(unsigned, T v, int m, int = 32) { return tf_emu::shuffle(v, tf_emu_lane() ^ m); }
-template <class T> T __shfl_down_sync(unsigned, T v, int d, int = 32) { return tf_emu::shuffle(v, tf_emu_lane() + d); }
-template <class T> T __shfl_up_sync(unsigned, T v, int d, int = 32) { return tf_emu::shuffle(v, tf_emu_lane() - d); }
-template <class T> T __shfl_sync(unsigned, T v, int lane, int = 32) { return tf_emu::shuffle(v, lane); }
+template <class T>
+T __shfl_xor_sync(unsigned, T v, int m, int = 32) {
+  return tf_emu::shuffle(v, tf_emu_lane() ^ m);
+}
+template <class T>
+T __shfl_down_sync(unsigned, T v, int d, int = 32) {
+  return tf_emu::shuffle(v, tf_emu_lane() + d);
+}
+template <class T>
+T __shfl_up_sync(unsigned, T v, int d, int = 32) {
+  return tf_emu::shuffle(v, tf_emu_lane() - d);
+}
+template <class T>
+T __shfl_sync(unsigned, T v, int lane, int = 32) {
+  return tf_emu::shuffle(v, lane);
+}
 inline unsigned __ballot_sync(unsigned, int p) { return tf_emu::ballot(p != 0); }
 inline int __any_sync(unsigned, int p) { return tf_emu::ballot(p != 0) != 0; }
 inline int __popc(unsigned v) { return __builtin_popcount(v); }
 inline int __ffs(int v) { return __builtin_ffs(v); }
 inline int __clz(int v) { return v == 0 ? 32 : __builtin_clz(static_cast<unsigned>(v)); }
-template <class T> T __ldg(const T* p) { return *p; }
-template <class T> T atomicAdd(T* p, T v) { T old = *p; *p = old + v; return old; }
-template <class T> T atomicMax(T* p, T v) { T old = *p; if (v > old) *p = v; return old; }
-template <class T> T atomicExch(T* p, T v) { T old = *p; *p = v; return old; }
-template <class T> T atomicCAS(T* p, T expected, T v) { T old = *p; if (old == expected) *p = v; return old; }
-inline unsigned __umulhi(unsigned a, unsigned b) { return static_cast<unsigned>((static_cast<uint64_t>(a) * b) >> 32); }
-inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) { return static_cast<unsigned long long>((static_cast<unsigned __int128>(a) * b) >> 64); }
-template <class To, class From> To tf_emu_bits(From f) { static_assert(sizeof(To) == sizeof(From)); To t; std::memcpy(&t, &f, sizeof t); return t; }
+template <class T>
+T __ldg(const T* p) {
+  return *p;
+}
+template <class T>
+T atomicAdd(T* p, T v) {
+  T old = *p;
+  *p = old + v;
+  return old;
+}
+template <class T>
+T atomicMax(T* p, T v) {
+  T old = *p;
+  if (v > old) *p = v;
+  return old;
+}
+template <class T>
+T atomicExch(T* p, T v) {
+  T old = *p;
+  *p = v;
+  return old;
+}
+template <class T>
+T atomicCAS(T* p, T expected, T v) {
+  T old = *p;
+  if (old == expected) *p = v;
+  return old;
+}
+inline unsigned __umulhi(unsigned a, unsigned b) {
+  return static_cast<unsigned>((static_cast<uint64_t>(a) * b) >> 32);
+}
+inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
+  return static_cast<unsigned long long>((static_cast<unsigned __int128>(a) * b) >> 64);
+}
+template <class To, class From>
+To tf_emu_bits(From f) {
+  static_assert(sizeof(To) == sizeof(From));
+  To t;
+  std::memcpy(&t, &f, sizeof t);
+  return t;
+}
 inline float __uint_as_float(unsigned u) { return tf_emu_bits<float>(u); }
 inline unsigned __float_as_uint(float f) { return tf_emu_bits<unsigned>(f); }
 inline float __int_as_float(int u) { return tf_emu_bits<float>(u); }

@@ -64,7 +64,7 @@ CUresult planned(const char* function) {
   if (equals == nullptr || std::string(plan, equals) != function) return CUDA_SUCCESS;
   return static_cast<CUresult>(std::atoi(equals + 1));
 }
-#define TF_PLANNED(name)                             \
+#define TF_PLANNED(name)                                   \
   const std::lock_guard<std::recursive_mutex> lock(mutex); \
   if (const CUresult code = planned(#name); code != CUDA_SUCCESS) return code
 
@@ -86,7 +86,8 @@ CUresult enqueue(CUstream handle, Op op) {
 
 void* as_host(CUdeviceptr pointer) { return reinterpret_cast<void*>(pointer); }
 
-// --- devices --------------------------------------------------------------------------------------
+// --- devices
+// --------------------------------------------------------------------------------------
 CUresult emu_cuInit(unsigned) { return static_cast<CUresult>(setting("TF_EMU_INIT", 0)); }
 CUresult emu_cuDeviceGetCount(int* count) {
   *count = static_cast<int>(setting("TF_EMU_GPUS", 1));
@@ -103,13 +104,26 @@ CUresult emu_cuDeviceGetName(char* name, int length, CUdevice) {
 CUresult emu_cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
   const int capability = static_cast<int>(setting("TF_EMU_CAPABILITY", 90));
   switch (attribute) {
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = capability / 10; break;
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = capability % 10; break;
-    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = 4; break;
-    case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: *value = 1980000; break;
-    case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE: *value = 60 << 20; break;
-    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *value = 227 * 1024; break;
-    default: *value = 0;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+      *value = capability / 10;
+      break;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+      *value = capability % 10;
+      break;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+      *value = 4;
+      break;
+    case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
+      *value = 1980000;
+      break;
+    case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE:
+      *value = 60 << 20;
+      break;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
+      *value = 227 * 1024;
+      break;
+    default:
+      *value = 0;
   }
   return CUDA_SUCCESS;
 }
@@ -125,7 +139,10 @@ CUresult emu_cuDeviceTotalMem(size_t* bytes, CUdevice) {
   *bytes = static_cast<size_t>(setting("TF_EMU_MEMORY", 1LL << 30));
   return CUDA_SUCCESS;
 }
-CUresult emu_cuDeviceCanAccessPeer(int* can, CUdevice, CUdevice) { *can = 1; return CUDA_SUCCESS; }
+CUresult emu_cuDeviceCanAccessPeer(int* can, CUdevice, CUdevice) {
+  *can = 1;
+  return CUDA_SUCCESS;
+}
 CUresult emu_cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
   TF_PLANNED(cuDevicePrimaryCtxRetain);
   *context = reinterpret_cast<CUcontext>(&context_of_process);
@@ -138,27 +155,51 @@ CUresult emu_cuDevicePrimaryCtxGetState(CUdevice, unsigned* flags, int* active) 
   *active = 0;
   return CUDA_SUCCESS;
 }
-CUresult emu_cuCtxSetCurrent(CUcontext context) { current_context = context; return CUDA_SUCCESS; }
-CUresult emu_cuCtxGetCurrent(CUcontext* context) { *context = current_context; return CUDA_SUCCESS; }
-CUresult emu_cuCtxSynchronize() { TF_PLANNED(cuCtxSynchronize); return CUDA_SUCCESS; }
+CUresult emu_cuCtxSetCurrent(CUcontext context) {
+  current_context = context;
+  return CUDA_SUCCESS;
+}
+CUresult emu_cuCtxGetCurrent(CUcontext* context) {
+  *context = current_context;
+  return CUDA_SUCCESS;
+}
+CUresult emu_cuCtxSynchronize() {
+  TF_PLANNED(cuCtxSynchronize);
+  return CUDA_SUCCESS;
+}
 CUresult emu_cuCtxEnablePeerAccess(CUcontext, unsigned) { return CUDA_SUCCESS; }
 
-// --- errors ---------------------------------------------------------------------------------------
+// --- errors
+// ---------------------------------------------------------------------------------------
 const char* error_name(CUresult code) {
   switch (code) {
-    case CUDA_SUCCESS: return "CUDA_SUCCESS";
-    case CUDA_ERROR_INVALID_VALUE: return "CUDA_ERROR_INVALID_VALUE";
-    case CUDA_ERROR_OUT_OF_MEMORY: return "CUDA_ERROR_OUT_OF_MEMORY";
-    case CUDA_ERROR_NO_DEVICE: return "CUDA_ERROR_NO_DEVICE";
-    case CUDA_ERROR_ILLEGAL_ADDRESS: return "CUDA_ERROR_ILLEGAL_ADDRESS";
-    case CUDA_ERROR_UNKNOWN: return "CUDA_ERROR_UNKNOWN";
-    default: return "CUDA_ERROR_EMULATED";
+    case CUDA_SUCCESS:
+      return "CUDA_SUCCESS";
+    case CUDA_ERROR_INVALID_VALUE:
+      return "CUDA_ERROR_INVALID_VALUE";
+    case CUDA_ERROR_OUT_OF_MEMORY:
+      return "CUDA_ERROR_OUT_OF_MEMORY";
+    case CUDA_ERROR_NO_DEVICE:
+      return "CUDA_ERROR_NO_DEVICE";
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+      return "CUDA_ERROR_ILLEGAL_ADDRESS";
+    case CUDA_ERROR_UNKNOWN:
+      return "CUDA_ERROR_UNKNOWN";
+    default:
+      return "CUDA_ERROR_EMULATED";
   }
 }
-CUresult emu_cuGetErrorName(CUresult code, const char** name) { *name = error_name(code); return CUDA_SUCCESS; }
-CUresult emu_cuGetErrorString(CUresult code, const char** text) { *text = error_name(code); return CUDA_SUCCESS; }
+CUresult emu_cuGetErrorName(CUresult code, const char** name) {
+  *name = error_name(code);
+  return CUDA_SUCCESS;
+}
+CUresult emu_cuGetErrorString(CUresult code, const char** text) {
+  *text = error_name(code);
+  return CUDA_SUCCESS;
+}
 
-// --- memory ---------------------------------------------------------------------------------------
+// --- memory
+// ---------------------------------------------------------------------------------------
 CUresult emu_cuMemAlloc(CUdeviceptr* pointer, size_t bytes) {
   TF_PLANNED(cuMemAlloc);
   if (current_context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
@@ -196,7 +237,10 @@ CUresult emu_cuMemHostAlloc(void** pointer, size_t bytes, unsigned) {
   ++counts.host_allocations;
   return posix_memalign(pointer, 4096, bytes) == 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
-CUresult emu_cuMemFreeHost(void* pointer) { std::free(pointer); return CUDA_SUCCESS; }
+CUresult emu_cuMemFreeHost(void* pointer) {
+  std::free(pointer);
+  return CUDA_SUCCESS;
+}
 CUresult emu_cuMemHostRegister(void*, size_t, unsigned) { return CUDA_SUCCESS; }
 CUresult emu_cuMemHostUnregister(void*) { return CUDA_SUCCESS; }
 CUresult emu_cuPointerGetAttribute(void* data, CUpointer_attribute, CUdeviceptr pointer) {
@@ -204,28 +248,44 @@ CUresult emu_cuPointerGetAttribute(void* data, CUpointer_attribute, CUdeviceptr 
   *static_cast<unsigned*>(data) = CU_MEMORYTYPE_DEVICE;
   return CUDA_SUCCESS;
 }
-CUresult emu_cuMemcpyHtoDAsync(CUdeviceptr target, const void* source, size_t bytes, CUstream stream) {
+CUresult emu_cuMemcpyHtoDAsync(CUdeviceptr target, const void* source, size_t bytes,
+                               CUstream stream) {
   TF_PLANNED(cuMemcpyHtoDAsync);
   if (!inside(target, bytes)) return CUDA_ERROR_INVALID_VALUE;
-  return enqueue(stream, [=] { std::memcpy(as_host(target), source, bytes); return CUDA_SUCCESS; });
+  return enqueue(stream, [=] {
+    std::memcpy(as_host(target), source, bytes);
+    return CUDA_SUCCESS;
+  });
 }
 CUresult emu_cuMemcpyDtoHAsync(void* target, CUdeviceptr source, size_t bytes, CUstream stream) {
   TF_PLANNED(cuMemcpyDtoHAsync);
   if (!inside(source, bytes)) return CUDA_ERROR_INVALID_VALUE;
-  return enqueue(stream, [=] { std::memcpy(target, as_host(source), bytes); return CUDA_SUCCESS; });
+  return enqueue(stream, [=] {
+    std::memcpy(target, as_host(source), bytes);
+    return CUDA_SUCCESS;
+  });
 }
-CUresult emu_cuMemcpyDtoDAsync(CUdeviceptr target, CUdeviceptr source, size_t bytes, CUstream stream) {
+CUresult emu_cuMemcpyDtoDAsync(CUdeviceptr target, CUdeviceptr source, size_t bytes,
+                               CUstream stream) {
   TF_PLANNED(cuMemcpyDtoDAsync);
   if (!inside(target, bytes) || !inside(source, bytes)) return CUDA_ERROR_INVALID_VALUE;
-  return enqueue(stream, [=] { std::memmove(as_host(target), as_host(source), bytes); return CUDA_SUCCESS; });
+  return enqueue(stream, [=] {
+    std::memmove(as_host(target), as_host(source), bytes);
+    return CUDA_SUCCESS;
+  });
 }
-CUresult emu_cuMemcpyPeerAsync(CUdeviceptr target, CUcontext, CUdeviceptr source, CUcontext, size_t bytes, CUstream stream) {
+CUresult emu_cuMemcpyPeerAsync(CUdeviceptr target, CUcontext, CUdeviceptr source, CUcontext,
+                               size_t bytes, CUstream stream) {
   return emu_cuMemcpyDtoDAsync(target, source, bytes, stream);
 }
-CUresult emu_cuMemsetD8Async(CUdeviceptr target, unsigned char value, size_t bytes, CUstream stream) {
+CUresult emu_cuMemsetD8Async(CUdeviceptr target, unsigned char value, size_t bytes,
+                             CUstream stream) {
   TF_PLANNED(cuMemsetD8Async);
   if (!inside(target, bytes)) return CUDA_ERROR_INVALID_VALUE;
-  return enqueue(stream, [=] { std::memset(as_host(target), value, bytes); return CUDA_SUCCESS; });
+  return enqueue(stream, [=] {
+    std::memset(as_host(target), value, bytes);
+    return CUDA_SUCCESS;
+  });
 }
 CUresult emu_cuMemsetD32Async(CUdeviceptr target, unsigned value, size_t words, CUstream stream) {
   TF_PLANNED(cuMemsetD32Async);
@@ -236,13 +296,17 @@ CUresult emu_cuMemsetD32Async(CUdeviceptr target, unsigned value, size_t words, 
   });
 }
 
-// --- streams, events, graphs ----------------------------------------------------------------------
+// --- streams, events, graphs
+// ----------------------------------------------------------------------
 CUresult emu_cuStreamCreateWithPriority(CUstream* stream, unsigned, int) {
   TF_PLANNED(cuStreamCreateWithPriority);
   *stream = reinterpret_cast<CUstream>(new Stream());
   return CUDA_SUCCESS;
 }
-CUresult emu_cuStreamDestroy(CUstream stream) { delete reinterpret_cast<Stream*>(stream); return CUDA_SUCCESS; }
+CUresult emu_cuStreamDestroy(CUstream stream) {
+  delete reinterpret_cast<Stream*>(stream);
+  return CUDA_SUCCESS;
+}
 CUresult emu_cuStreamSynchronize(CUstream handle) {
   TF_PLANNED(cuStreamSynchronize);
   auto* stream = reinterpret_cast<Stream*>(handle);
@@ -252,8 +316,14 @@ CUresult emu_cuStreamSynchronize(CUstream handle) {
   }
   return CUDA_SUCCESS;
 }
-CUresult emu_cuStreamQuery(CUstream) { TF_PLANNED(cuStreamQuery); return CUDA_SUCCESS; }
-CUresult emu_cuStreamWaitEvent(CUstream, CUevent, unsigned) { TF_PLANNED(cuStreamWaitEvent); return CUDA_SUCCESS; }
+CUresult emu_cuStreamQuery(CUstream) {
+  TF_PLANNED(cuStreamQuery);
+  return CUDA_SUCCESS;
+}
+CUresult emu_cuStreamWaitEvent(CUstream, CUevent, unsigned) {
+  TF_PLANNED(cuStreamWaitEvent);
+  return CUDA_SUCCESS;
+}
 CUresult emu_cuStreamBeginCapture(CUstream handle, CUstreamCaptureMode) {
   TF_PLANNED(cuStreamBeginCapture);
   auto* stream = reinterpret_cast<Stream*>(handle);
@@ -278,15 +348,25 @@ CUresult emu_cuStreamEndCapture(CUstream handle, CUgraph* graph) {
 }
 CUresult emu_cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus* status) {
   auto* stream = reinterpret_cast<Stream*>(handle);
-  *status = stream->capture != nullptr ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+  *status =
+      stream->capture != nullptr ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
   return CUDA_SUCCESS;
 }
 CUresult emu_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode*) { return CUDA_SUCCESS; }
 CUresult emu_cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
-  return enqueue(stream, [=] { function(data); return CUDA_SUCCESS; });
+  return enqueue(stream, [=] {
+    function(data);
+    return CUDA_SUCCESS;
+  });
 }
-CUresult emu_cuEventCreate(CUevent* event, unsigned) { *event = reinterpret_cast<CUevent>(new Event()); return CUDA_SUCCESS; }
-CUresult emu_cuEventDestroy(CUevent event) { delete reinterpret_cast<Event*>(event); return CUDA_SUCCESS; }
+CUresult emu_cuEventCreate(CUevent* event, unsigned) {
+  *event = reinterpret_cast<CUevent>(new Event());
+  return CUDA_SUCCESS;
+}
+CUresult emu_cuEventDestroy(CUevent event) {
+  delete reinterpret_cast<Event*>(event);
+  return CUDA_SUCCESS;
+}
 CUresult emu_cuEventRecord(CUevent handle, CUstream) {
   TF_PLANNED(cuEventRecord);
   auto* event = reinterpret_cast<Event*>(handle);
@@ -294,8 +374,14 @@ CUresult emu_cuEventRecord(CUevent handle, CUstream) {
   event->recorded = true;
   return CUDA_SUCCESS;
 }
-CUresult emu_cuEventQuery(CUevent) { TF_PLANNED(cuEventQuery); return CUDA_SUCCESS; }
-CUresult emu_cuEventSynchronize(CUevent) { TF_PLANNED(cuEventSynchronize); return CUDA_SUCCESS; }
+CUresult emu_cuEventQuery(CUevent) {
+  TF_PLANNED(cuEventQuery);
+  return CUDA_SUCCESS;
+}
+CUresult emu_cuEventSynchronize(CUevent) {
+  TF_PLANNED(cuEventSynchronize);
+  return CUDA_SUCCESS;
+}
 CUresult emu_cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
   const auto span = reinterpret_cast<Event*>(end)->time - reinterpret_cast<Event*>(start)->time;
   *milliseconds = std::chrono::duration<float, std::milli>(span).count();
@@ -319,13 +405,21 @@ CUresult emu_cuGraphGetNodes(CUgraph graph, CUgraphNode*, size_t* count) {
   *count = reinterpret_cast<Graph*>(graph)->ops.size();
   return CUDA_SUCCESS;
 }
-CUresult emu_cuGraphDestroy(CUgraph graph) { delete reinterpret_cast<Graph*>(graph); return CUDA_SUCCESS; }
-CUresult emu_cuGraphExecDestroy(CUgraphExec exec) { delete reinterpret_cast<Graph*>(exec); return CUDA_SUCCESS; }
+CUresult emu_cuGraphDestroy(CUgraph graph) {
+  delete reinterpret_cast<Graph*>(graph);
+  return CUDA_SUCCESS;
+}
+CUresult emu_cuGraphExecDestroy(CUgraphExec exec) {
+  delete reinterpret_cast<Graph*>(exec);
+  return CUDA_SUCCESS;
+}
 
-// --- modules --------------------------------------------------------------------------------------
-/// An image is "TFEMU <bytes>\n" and a shared library, as the emulator's NVRTC makes it. PTX text of
-/// a real compiler loads too; its kernels do nothing.
-CUresult emu_cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned, CUjit_option*, void**) {
+// --- modules
+// --------------------------------------------------------------------------------------
+/// An image is "TFEMU <bytes>\n" and a shared library, as the emulator's NVRTC makes it. PTX text
+/// of a real compiler loads too; its kernels do nothing.
+CUresult emu_cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned, CUjit_option*,
+                                void**) {
   TF_PLANNED(cuModuleLoadDataEx);
   if (current_context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   const char* text = static_cast<const char*>(image);
@@ -347,14 +441,20 @@ CUresult emu_cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned, C
       delete made;
       return CUDA_ERROR_INVALID_IMAGE;
     }
-  } else if (std::strstr(text, ".version") == nullptr && std::strncmp(text, "\x7f" "ELF", 4) != 0) {
+  } else if (std::strstr(text, ".version") == nullptr && std::strncmp(text,
+                                                                      "\x7f"
+                                                                      "ELF",
+                                                                      4) != 0) {
     delete made;
     return CUDA_ERROR_INVALID_IMAGE;
   }
   *module = reinterpret_cast<CUmodule>(made);
   return CUDA_SUCCESS;
 }
-CUresult emu_cuModuleUnload(CUmodule module) { delete reinterpret_cast<Module*>(module); return CUDA_SUCCESS; }
+CUresult emu_cuModuleUnload(CUmodule module) {
+  delete reinterpret_cast<Module*>(module);
+  return CUDA_SUCCESS;
+}
 CUresult emu_cuModuleGetFunction(CUfunction* function, CUmodule handle, const char* name) {
   TF_PLANNED(cuModuleGetFunction);
   auto* module = reinterpret_cast<Module*>(handle);
@@ -372,7 +472,9 @@ CUresult emu_cuModuleGetFunction(CUfunction* function, CUmodule handle, const ch
   *function = reinterpret_cast<CUfunction>(made.release());
   return CUDA_SUCCESS;
 }
-CUresult emu_cuModuleGetGlobal(CUdeviceptr*, size_t*, CUmodule, const char*) { return CUDA_ERROR_NOT_FOUND; }
+CUresult emu_cuModuleGetGlobal(CUdeviceptr*, size_t*, CUmodule, const char*) {
+  return CUDA_ERROR_NOT_FOUND;
+}
 CUresult emu_cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction) {
   *value = attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? 1024 : 0;
   return CUDA_SUCCESS;
@@ -384,11 +486,13 @@ CUresult emu_cuFuncSetAttribute(CUfunction function, CUfunction_attribute attrib
   }
   return CUDA_SUCCESS;
 }
-CUresult emu_cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction, int threads, size_t) {
+CUresult emu_cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction, int threads,
+                                                         size_t) {
   *blocks = 2048 / threads;
   return CUDA_SUCCESS;
 }
-CUresult emu_cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction handle, void** params, void**) {
+CUresult emu_cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction handle, void** params,
+                              void**) {
   TF_PLANNED(cuLaunchKernelEx);
   if (current_context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   auto* function = reinterpret_cast<Function*>(handle);
@@ -418,7 +522,8 @@ CUresult emu_cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction handle, v
     for (auto& copy : copies) pointers.push_back(copy.data());
     const unsigned grid[] = {c.gridDimX, c.gridDimY, c.gridDimZ};
     const unsigned block[] = {c.blockDimX, c.blockDimY, c.blockDimZ};
-    if (function->run(grid, block, c.sharedMemBytes, pointers.data()) != 0) sticky = CUDA_ERROR_ILLEGAL_ADDRESS;
+    if (function->run(grid, block, c.sharedMemBytes, pointers.data()) != 0)
+      sticky = CUDA_ERROR_ILLEGAL_ADDRESS;
     return CUDA_SUCCESS;  // as on a GPU, the failure shows at the next synchronisation
   });
 }
@@ -427,7 +532,8 @@ struct Entry {
   const char* name;
   void* address;
 };
-#define E(name) {#name, reinterpret_cast<void*>(&emu_##name)}
+#define E(name) \
+  { #name, reinterpret_cast < void*>(&emu_##name) }
 // Names without the header's version suffixes.
 #undef cuDeviceGetUuid
 #undef cuDeviceTotalMem
@@ -446,22 +552,69 @@ struct Entry {
 #undef cuEventElapsedTime
 #undef cuModuleGetGlobal
 const Entry kEntries[] = {
-    E(cuInit), E(cuDeviceGet), E(cuDeviceGetCount), E(cuDeviceGetName), E(cuDeviceGetAttribute),
-    E(cuDeviceGetUuid), E(cuDeviceGetPCIBusId), E(cuDeviceTotalMem), E(cuDeviceCanAccessPeer),
-    E(cuDevicePrimaryCtxRetain), E(cuDevicePrimaryCtxRelease), E(cuDevicePrimaryCtxReset),
-    E(cuDevicePrimaryCtxGetState), E(cuCtxSetCurrent), E(cuCtxGetCurrent), E(cuCtxSynchronize),
-    E(cuCtxEnablePeerAccess), E(cuGetErrorName), E(cuGetErrorString), E(cuMemAlloc), E(cuMemFree),
-    E(cuMemGetInfo), E(cuMemHostAlloc), E(cuMemFreeHost), E(cuMemHostRegister),
-    E(cuMemHostUnregister), E(cuPointerGetAttribute), E(cuMemcpyHtoDAsync), E(cuMemcpyDtoHAsync),
-    E(cuMemcpyDtoDAsync), E(cuMemcpyPeerAsync), E(cuMemsetD8Async), E(cuMemsetD32Async),
-    E(cuStreamCreateWithPriority), E(cuStreamDestroy), E(cuStreamSynchronize), E(cuStreamQuery),
-    E(cuStreamWaitEvent), E(cuStreamBeginCapture), E(cuStreamEndCapture), E(cuStreamIsCapturing),
-    E(cuThreadExchangeStreamCaptureMode), E(cuLaunchHostFunc), E(cuEventCreate), E(cuEventDestroy),
-    E(cuEventRecord), E(cuEventQuery), E(cuEventSynchronize), E(cuEventElapsedTime),
-    E(cuGraphInstantiateWithFlags), E(cuGraphUpload), E(cuGraphLaunch), E(cuGraphGetNodes),
-    E(cuGraphDestroy), E(cuGraphExecDestroy), E(cuModuleLoadDataEx), E(cuModuleUnload),
-    E(cuModuleGetFunction), E(cuModuleGetGlobal), E(cuFuncGetAttribute), E(cuFuncSetAttribute),
-    E(cuOccupancyMaxActiveBlocksPerMultiprocessor), E(cuLaunchKernelEx),
+    E(cuInit),
+    E(cuDeviceGet),
+    E(cuDeviceGetCount),
+    E(cuDeviceGetName),
+    E(cuDeviceGetAttribute),
+    E(cuDeviceGetUuid),
+    E(cuDeviceGetPCIBusId),
+    E(cuDeviceTotalMem),
+    E(cuDeviceCanAccessPeer),
+    E(cuDevicePrimaryCtxRetain),
+    E(cuDevicePrimaryCtxRelease),
+    E(cuDevicePrimaryCtxReset),
+    E(cuDevicePrimaryCtxGetState),
+    E(cuCtxSetCurrent),
+    E(cuCtxGetCurrent),
+    E(cuCtxSynchronize),
+    E(cuCtxEnablePeerAccess),
+    E(cuGetErrorName),
+    E(cuGetErrorString),
+    E(cuMemAlloc),
+    E(cuMemFree),
+    E(cuMemGetInfo),
+    E(cuMemHostAlloc),
+    E(cuMemFreeHost),
+    E(cuMemHostRegister),
+    E(cuMemHostUnregister),
+    E(cuPointerGetAttribute),
+    E(cuMemcpyHtoDAsync),
+    E(cuMemcpyDtoHAsync),
+    E(cuMemcpyDtoDAsync),
+    E(cuMemcpyPeerAsync),
+    E(cuMemsetD8Async),
+    E(cuMemsetD32Async),
+    E(cuStreamCreateWithPriority),
+    E(cuStreamDestroy),
+    E(cuStreamSynchronize),
+    E(cuStreamQuery),
+    E(cuStreamWaitEvent),
+    E(cuStreamBeginCapture),
+    E(cuStreamEndCapture),
+    E(cuStreamIsCapturing),
+    E(cuThreadExchangeStreamCaptureMode),
+    E(cuLaunchHostFunc),
+    E(cuEventCreate),
+    E(cuEventDestroy),
+    E(cuEventRecord),
+    E(cuEventQuery),
+    E(cuEventSynchronize),
+    E(cuEventElapsedTime),
+    E(cuGraphInstantiateWithFlags),
+    E(cuGraphUpload),
+    E(cuGraphLaunch),
+    E(cuGraphGetNodes),
+    E(cuGraphDestroy),
+    E(cuGraphExecDestroy),
+    E(cuModuleLoadDataEx),
+    E(cuModuleUnload),
+    E(cuModuleGetFunction),
+    E(cuModuleGetGlobal),
+    E(cuFuncGetAttribute),
+    E(cuFuncSetAttribute),
+    E(cuOccupancyMaxActiveBlocksPerMultiprocessor),
+    E(cuLaunchKernelEx),
 };
 #undef E
 
@@ -470,7 +623,8 @@ const Entry kEntries[] = {
 TfEmuCounts* tf_emu_counts() { return &counts; }
 
 extern "C" {
-CUresult tf_emu_enqueue(CUstream stream, CUresult (*function)(void*), void (*drop)(void*), void* data) {
+CUresult tf_emu_enqueue(CUstream stream, CUresult (*function)(void*), void (*drop)(void*),
+                        void* data) {
   // For the other libraries of the emulator: runs now, or at each replay of the graph.
   const std::lock_guard<std::recursive_mutex> lock(mutex);
   const std::shared_ptr<void> owner(data, drop);
@@ -482,11 +636,13 @@ CUresult cuDriverGetVersion(int* version) {
 }
 CUresult cuGetErrorName(CUresult code, const char** name) { return emu_cuGetErrorName(code, name); }
 #undef cuGetProcAddress
-CUresult cuGetProcAddress_v2(const char* name, void** address, int, cuuint64_t, CUdriverProcAddressQueryResult*) {
+CUresult cuGetProcAddress_v2(const char* name, void** address, int, cuuint64_t,
+                             CUdriverProcAddressQueryResult*) {
   const char* hidden = std::getenv("TF_EMU_NO_SYMBOL");
   *address = nullptr;
   for (const Entry& entry : kEntries) {
-    if (std::strcmp(entry.name, name) == 0 && (hidden == nullptr || std::strcmp(hidden, name) != 0)) {
+    if (std::strcmp(entry.name, name) == 0 &&
+        (hidden == nullptr || std::strcmp(hidden, name) != 0)) {
       *address = entry.address;
       return CUDA_SUCCESS;
     }

@@ -19,14 +19,14 @@
 extern "C" {
 /// Counts since the library was opened, for assertions.
 struct TfEmuCounts {
-  int64_t launches;        ///< kernels run, replays included
+  int64_t launches;  ///< kernels run, replays included
   int64_t graph_launches;
-  int64_t allocations;     ///< cuMemAlloc
+  int64_t allocations;  ///< cuMemAlloc
   int64_t frees;
   int64_t live_bytes;
-  int64_t compiles;        ///< nvrtcCompileProgram
+  int64_t compiles;  ///< nvrtcCompileProgram
   int64_t matmuls;
-  int64_t pdl_launches;    ///< kernels launched with programmatic serialization
+  int64_t pdl_launches;  ///< kernels launched with programmatic serialization
   int64_t host_allocations;
 };
 /// Found with dlsym in the copy of the library that is in use.

@@ -20,7 +20,9 @@ TF_EXPORT int nvmlInit_v2() {
   return value == nullptr ? 0 : std::atoi(value);
 }
 TF_EXPORT int nvmlShutdown() { return 0; }
-TF_EXPORT const char* nvmlErrorString(int code) { return code == 18 ? "Driver/library version mismatch" : "Unknown Error"; }
+TF_EXPORT const char* nvmlErrorString(int code) {
+  return code == 18 ? "Driver/library version mismatch" : "Unknown Error";
+}
 TF_EXPORT int nvmlSystemGetDriverVersion(char* text, unsigned length) {
   std::snprintf(text, length, "580.159.04");
   return 0;
