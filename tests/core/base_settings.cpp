@@ -24,6 +24,8 @@ class Environment {
     reset_settings();
     set_log_sink({});
   }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
   std::vector<std::string> lines;
 
  private:
@@ -111,7 +113,7 @@ TEST_CASE("wrong environment variables are said, and have no effect") {
 }
 
 TEST_CASE("lines are filtered by level, kept to one line, and said once a key") {
-  Environment env({{"TRACEFIRE_LOG_LEVEL", "info"}});
+  Environment env({std::pair<std::string, std::string>("TRACEFIRE_LOG_LEVEL", "info")});
   CHECK(log_enabled(LogLevel::kInfo));
   CHECK_FALSE(log_enabled(LogLevel::kDebug));
   CHECK_FALSE(log_enabled(LogLevel::kOff));

@@ -12,8 +12,8 @@ namespace tracefire {
 /// The ops that passes ask for by name, looked up once a process.
 struct KnownOps {
   OpId constant, iota, random_bits, reshape, broadcast_to, transpose, cast, bitcast, stop_gradient,
-      select, one_hot, copy, fused;
-  OpId add, sub, mul, div, pow, neg, exp, log, maximum, logical_not;
+      select, one_hot, copy, token, fused, random_uniform, matmul;
+  OpId add, sub, mul, div, pow, neg, sqrt, square, exp, log, equal, maximum, minimum, logical_not;
   OpId reduce_sum, reduce_mean, reduce_max, reduce_min, reduce_prod, reduce_any, reduce_all;
   OpId softmax, log_softmax;
   OpId if_op, while_op, call;

@@ -84,7 +84,8 @@ Status infer_call(const Types& inputs, Node* node) {
 bool fusible(const OpRow& row) {
   const std::string_view name = row.name;
   return row.op_class == OpClass::kElementwise || name == "constant" || name == "iota" ||
-         name == "broadcast_to" || name == "reshape" || name == "random_bits";
+         name == "extent" || name == "broadcast_to" || name == "reshape" ||
+         name == "random_bits";
 }
 
 Status infer_fused(const Types& inputs, Node* node) {

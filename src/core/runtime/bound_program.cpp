@@ -130,7 +130,10 @@ Result<std::shared_ptr<BoundProgram>> BoundProgram::make(ProgramPtr program, con
     if (step.kernel == nullptr) continue;
     std::vector<ValueType> inputs, outputs;
     if (!bound_types(*program, step, env, &inputs, &outputs)) continue;
-    TF_ASSIGN(bound->launches_[i], bind_step(*program, step, env, inputs, outputs));
+    auto launch = bind_step(*program, step, env, inputs, outputs);
+    // An attribute may hold a size that depends on data although no type does.
+    if (!launch.ok() && launch.status().code() == ErrorCode::kSymbolUnbound) continue;
+    TF_ASSIGN(bound->launches_[i], std::move(launch));
     size_t& most = bound->workspace_bytes_[step.device];
     most = std::max(most, bound->launches_[i]->workspace_bytes());
   }

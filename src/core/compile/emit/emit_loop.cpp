@@ -198,8 +198,10 @@ int32_t Emitter::random(const Node& node) {
   const std::string& algorithm = node.attrs.text("algorithm");
   const int32_t key = at(node.inputs[0]);
   const bool known = algorithm == "threefry2x32" || algorithm == "philox4x32";
-  // Numbers are counted over the node's own shape, and the key is read, not computed here.
-  if (!known || node.attrs.integer("words") != 1 || !ok_ ||
+  const DType dtype = node.outputs[0].dtype;
+  // Numbers are counted over the node's own shape, and the key is read, not computed here. Wider
+  // elements and offsets have kernels of their own.
+  if (!known || node.inputs.size() != 1 || dtype_size(dtype) > 4 || !ok_ ||
       static_cast<size_t>(key) >= program_->inputs.size() ||
       !program_->inputs[static_cast<size_t>(key)].is_key ||
       node.outputs[0].shape.elements() != program_->shape.elements()) {
@@ -207,7 +209,7 @@ int32_t Emitter::random(const Node& node) {
     return -1;
   }
   const LoopOp op = algorithm == "threefry2x32" ? LoopOp::kThreefry : LoopOp::kPhilox;
-  return add(op, DType::kU32, DType::kU32, key);
+  return convert(add(op, DType::kU32, DType::kU32, key), DType::kU32, dtype);  // the low bits
 }
 
 void Emitter::node(const Graph& graph, const Node& node, Value result) {

@@ -106,7 +106,6 @@ class CopyInserter {
     if (node.outputs.empty()) {
       node.op = known_.copy;
       node.inputs = {rewriter_.map(value)};
-      node.attrs.set("device", target.str());
       node.location = user.location;
       node.name = user.name;
     }

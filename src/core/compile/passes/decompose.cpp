@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/compile/passes/expansion.h"
 #include "core/compile/passes/passes.h"
 #include "core/compile/passes/placement.h"
 
@@ -11,10 +12,8 @@ constexpr int kMaxRounds = 16;
 /// True where the node is better off in pieces: nobody has a kernel for it, or its pieces become
 /// part of a fused loop.
 Result<bool> expands(const Graph& graph, const Node& node, const CompileOptions& options) {
-  if (!OpTable::instance().row(node.op).decompose || node_kind(node) != NodeKind::kKernel) {
-    return false;
-  }
-  if (options.fuse && node.op == KnownOps::get().one_hot) return true;
+  if (!expansion(node) || node_kind(node) != NodeKind::kKernel) return false;
+  if (options.fuse && expansion_fuses(node)) return true;
   TF_ASSIGN(const Choice choice, choose_kernel(graph, node, node.device, options));
   return choice.kernel == nullptr;
 }
@@ -42,7 +41,7 @@ Result<GraphPtr> expand_once(const Graph& graph, const CompileOptions& options) 
     }
     builder.set_context(node.location, node.name, node.device, node.device_by_user);
     const std::vector<Value> results =
-        table.row(node.op).decompose(builder, node, rewriter.map(node.inputs));
+        expansion(node)(builder, node, rewriter.map(node.inputs));
     builder.set_context({}, "");
     TF_RETURN_IF_ERROR(builder.status());
     if (results.size() != node.outputs.size()) {

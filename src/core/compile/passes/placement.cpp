@@ -2,6 +2,7 @@
 #include "core/compile/passes/placement.h"
 
 #include "core/base/log.h"
+#include "core/compile/passes/expansion.h"
 
 namespace tracefire {
 namespace {
@@ -98,6 +99,7 @@ NodeKind node_kind(const Node& node) {
   const KnownOps& known = KnownOps::get();
   if (known.is_alias(node.op)) return NodeKind::kAlias;
   if (node.op == known.copy) return NodeKind::kCopy;
+  if (node.op == known.token) return NodeKind::kNothing;
   if (known.has_programs(node)) return NodeKind::kPrograms;
   const OpRow& row = OpTable::instance().row(node.op);
   if (row.effect[0] != '\0' && row.op_class == OpClass::kHost) return NodeKind::kHostCall;
@@ -106,8 +108,10 @@ NodeKind node_kind(const Node& node) {
 
 Status place_node(const Graph& graph, const CompileOptions& options, Node* node) {
   const NodeKind kind = node_kind(*node);
+  if (kind == NodeKind::kNothing) return {};
   if (kind == NodeKind::kCopy) {
-    TF_ASSIGN(node->device, try_parse_device(node->attrs.text("device")));
+    if (!node->device.is_set()) node->device = options.device;
+    if (has_strings(graph, *node)) node->device = kHostDevice;
     return {};
   }
   if (kind == NodeKind::kAlias) {
@@ -129,7 +133,7 @@ Status place_node(const Graph& graph, const CompileOptions& options, Node* node)
 
   TF_ASSIGN(const Choice choice, choose_kernel(graph, *node, node->device, options));
   if (choice.kernel) return {};
-  if (OpTable::instance().row(node->op).decompose) return {};
+  if (expansion(*node)) return {};
   const std::string why = choice.why_not(node->device);
   if (node->device.kind == Device::kCpu) {
     return error(ErrorCode::kNoKernel, describe(*node), ": no kernel of ", node->device.str(),

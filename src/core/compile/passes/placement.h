@@ -34,8 +34,9 @@ Device natural_device(const Graph& graph, const Node& node, Device fallback);
 bool has_strings(const Graph& graph, const Node& node);
 bool belongs_on_host(const Graph& graph, const Node& node);
 
-/// Steps without a kernel: aliases, copies, control flow, ordered host work.
-enum class NodeKind : uint8_t { kKernel, kAlias, kCopy, kPrograms, kHostCall };
+/// What running a node takes: a kernel; the bytes of its input under another shape; a copy between
+/// devices; programs of its regions; ordered host work; nothing (the start of a chain of effects).
+enum class NodeKind : uint8_t { kKernel, kAlias, kCopy, kPrograms, kHostCall, kNothing };
 NodeKind node_kind(const Node& node);
 
 /// Decides `node->device` (and fell_back) for one node of `graph`. Leaves a composite that nobody
