@@ -32,9 +32,11 @@ else()
   # GCC 12 warns of additions of std::string that are right (GCC bugs 105651 and 105329).
   add_compile_options(-Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
-# Debug information and __FILE__ name files relative to the tree, whatever folder it lies in.
+# __FILE__ and debug information name files relative to the tree, whatever folder it lies in. (ccache
+# hands the compiler paths relative to the build folder.)
 file(RELATIVE_PATH source_from_build "${PROJECT_BINARY_DIR}" "${PROJECT_SOURCE_DIR}")
-add_compile_options("-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=" "-ffile-prefix-map=${source_from_build}=")
+add_compile_options("-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=" "-fmacro-prefix-map=${source_from_build}="
+                    "-fdebug-prefix-map=${PROJECT_BINARY_DIR}=." "-fdebug-prefix-map=${source_from_build}=")
 find_package(Threads REQUIRED)
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 11)

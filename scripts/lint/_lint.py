@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-CODE = {".h", ".cpp", ".cu"}
+CODE = {".h", ".cpp", ".cc", ".cu", ".cuh"}
 
 
 def root_from_arguments():

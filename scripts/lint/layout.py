@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/layout.md names every folder of src/, and every path that it names exists."""
+"""docs/layout.md names every folder of src/ that holds files, and every path that it names exists."""
 import re
 import sys
 
@@ -33,13 +33,11 @@ def check(root):
     layout = root / LAYOUT
     if not layout.exists():
         return [(LAYOUT, 1, "is missing; it is the map of the tree, in the order in which data flows")]
-    files = [str(f) for f in _lint.project_files(root)]
-    folders = {str(p) for f in _lint.project_files(root) for p in f.parents}
+    files = _lint.project_files(root)
+    existing = {str(f) for f in files} | {str(p) for f in files for p in f.parents}
     # What is made by the build or by set-up is no part of the tree, but may be named.
-    top = {f.split("/")[0] for f in files}
-    named = list(named_paths(layout.read_text(), top))
+    named = list(named_paths(layout.read_text(), {f.parts[0] for f in files}))
     findings = []
-    existing = set(files) | folders
     for number, path in named:
         if "*" in path:
             pattern = re.compile(re.escape(path).replace(r"\*\*", ".*").replace(r"\*", "[^/]*"))
@@ -49,7 +47,7 @@ def check(root):
         if not found:
             findings.append((LAYOUT, number, f"names {path}, which does not exist; correct it"))
     names = {path for _, path in named}
-    for folder in sorted(f for f in folders if f.startswith("src/")):
+    for folder in sorted({str(f.parent) for f in files if len(f.parts) > 2 and f.parts[0] == "src"}):
         if folder not in names:
             findings.append((LAYOUT, 1, f"does not name {folder}; add a line that says what it is for"))
     return findings

@@ -24,8 +24,9 @@ class SpecKernel final : public Kernel {
 
 std::vector<KernelList> make_table() {
   std::vector<KernelList> table(OpTable::instance().rows().size());
-  for (auto family : {matmul_kernels, loop_kernels, reduction_kernels, movement_kernels,
-                      indexing_kernels, composite_kernels, selection_kernels, host_kernels}) {
+  for (auto family : {matmul_kernels, movement_kernels, loop_kernels, reduction_kernels,
+                      indexing_kernels, composite_kernels, selection_kernels, random_kernels,
+                      host_kernels}) {
     for (const KernelSpec& spec : family()) {
       // Kernels live as long as the process: programs point to them.
       table[OpTable::instance().id(spec.op)].push_back(new SpecKernel(spec));
@@ -72,18 +73,10 @@ std::vector<int64_t> row_major(const std::vector<int64_t>& sizes) {
 }
 
 Result<std::vector<int64_t>> numbers_of(const NodeView& node, const Shape& dims) {
-  std::vector<int64_t> numbers;
-  for (Dim dim : dims) {
-    bool known = true;
-    for (int32_t symbol : free_symbols(dim)) known &= node.env != nullptr && node.env->has(symbol);
-    if (!known) {
-      return error(ErrorCode::kSymbolUnbound, "the size ", dim.str(), " in an attribute of '",
-                   OpTable::instance().name(node.node->op),
-                   "' has no number while the kernel is bound. Give it as an argument.");
-    }
-    numbers.push_back(dim.is_constant() ? dim.value() : node.env->eval(dim));
-  }
-  return numbers;
+  if (dims.is_constant()) return dims.sizes();
+  return error(ErrorCode::kSymbolUnbound, "the size ", dims.str(), " in an attribute of '",
+               OpTable::instance().name(node.node->op),
+               "' has no number while the kernel is bound. Give it as an argument.");
 }
 
 void report(const LaunchArgs& args, ErrorCode code, int64_t detail) {

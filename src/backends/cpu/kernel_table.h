@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,6 +35,7 @@ std::vector<KernelSpec> movement_kernels();
 std::vector<KernelSpec> indexing_kernels();
 std::vector<KernelSpec> composite_kernels();
 std::vector<KernelSpec> selection_kernels();
+std::vector<KernelSpec> random_kernels();
 std::vector<KernelSpec> host_kernels();
 
 /// A launch from a function object `Status(const LaunchArgs&)`; `symbol` goes into the records.
@@ -66,7 +68,7 @@ int64_t elements_of(const ValueType& type);
 int64_t product(const std::vector<int64_t>& sizes, size_t first, size_t last);
 /// Row-major strides in elements.
 std::vector<int64_t> row_major(const std::vector<int64_t>& sizes);
-/// Numbers of an attribute's dims, whose symbols have numbers in the node's environment.
+/// Numbers of an attribute's dims; kSymbolUnbound where one depends on data not read yet.
 Result<std::vector<int64_t>> numbers_of(const NodeView& node, const Shape& dims);
 
 /// Writes the first failed check into the run's error word.

@@ -22,9 +22,7 @@ std::vector<DeviceDescription> list_devices() {
 std::string why_no_gpu() { return Backends::instance().why_no_gpu(); }
 Device default_device() { return Engine::instance().default_device(); }
 
-void set_cpu_devices(int count) {
-  Backends::instance().set_cpu_devices(count).throw_if_error();
-}
+void set_cpu_devices(int count) { Backends::instance().set_cpu_devices(count).throw_if_error(); }
 
 void set_soft_device_placement(bool soft) {
   set_setting("device_policy", soft ? "soft" : "strict").throw_if_error();

@@ -48,9 +48,9 @@ bool Engine::finishes_before_return(Device device, const Node& node,
 CompileOptions Engine::compile_options(bool fuse) const {
   CompileOptions options;
   options.device = Backends::instance().default_device();
-  options.policy = settings::device_policy() == settings::DevicePolicy::kStrict ? Policy::kStrict
-                                                                                : Policy::kSoft;
-  options.precision = settings::matmul_precision() == settings::MatmulPrecision::kHighest
+  options.policy =
+      settings::device_policy() == DevicePolicy::kStrict ? Policy::kStrict : Policy::kSoft;
+  options.precision = settings::matmul_precision() == MatmulPrecision::kHighest
                           ? Precision::kHighest
                           : Precision::kTf32;
   options.deterministic = settings::deterministic();

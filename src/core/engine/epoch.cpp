@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loop over an epoch: the function's graph behind a gather of rows, with the step counter in
 // a slot of its own, so that every step is the same program over the same addresses.
+#include "core/base/settings.h"
 #include "core/engine/function_state.h"
 #include "core/ops/op_table.h"
 #include "core/runtime/transfer.h"
@@ -51,8 +52,9 @@ Result<GraphPtr> epoch_graph(const Function::State& state, const Epoch& epoch) {
   const Value size = b.scalar(static_cast<double>(epoch.batch), DType::kI32);
   const Value start = b.op("mul", {counter, size});
   const Value rows =
-      b.op("dynamic_slice", {order, start}, {{"axis", int64_t{0}}, {"size", epoch.batch}});
+      b.op("dynamic_slice", {order, start}, {{"axis", int64_t{0}}, {"size", Shape{epoch.batch}}});
   for (Value array : data) args.push_back(b.op("gather", {array, rows}, {{"axis", int64_t{0}}}));
+  TF_RETURN_IF_ERROR(b.status());
   args.insert(args.end(), rest.begin(), rest.end());
   TF_ASSIGN(std::vector<Value> results, inline_graph(body, args, &b));
   for (size_t i = 0; i < results.size(); ++i) {

@@ -25,9 +25,7 @@ class GradientGraph {
  public:
   GradientGraph() : builder_(OpTable::instance(), "gradient") {}
 
-  void add_cell(const trace::CellPtr& cell) {
-    cells_[cell->id] = cell;
-  }
+  void add_cell(const trace::CellPtr& cell) { cells_[cell->id] = cell; }
   Value leaf(uint64_t id, const ValueType& type) {
     const Value value = builder_.param(
         type, "", type.dtype == DType::kToken ? ParamKind::kToken : ParamKind::kInput);
@@ -51,16 +49,16 @@ class GradientGraph {
 
   Result<Tensors> run(const Tensors& outputs, const Tensors& sources, const Tensors& output_grads) {
     if (!output_grads.empty() && output_grads.size() != outputs.size()) {
-      return error(ErrorCode::kBadArity, "gradients of ", outputs.size(), " outputs were asked with ",
-                   output_grads.size(), " output gradients");
+      return error(ErrorCode::kBadArity, "gradients of ", outputs.size(),
+                   " outputs were asked with ", output_grads.size(), " output gradients");
     }
     std::vector<Value> targets, seeds, wanted;
     for (size_t i = 0; i < outputs.size(); ++i) {
       targets.push_back(value_of(outputs[i]));
       if (output_grads.empty()) {
         const ValueType& type = builder_.type(targets.back());
-        seeds.push_back(builder_.op("broadcast_to", {builder_.scalar(1, type.dtype)},
-                                    {{"shape", type.shape}}));
+        seeds.push_back(
+            builder_.op("broadcast_to", {builder_.scalar(1, type.dtype)}, {{"shape", type.shape}}));
       } else {
         seeds.push_back(value_of(output_grads[i]));
       }

@@ -7,7 +7,8 @@ namespace tracefire {
 
 Result<std::vector<trace::CellPtr>> splice(const Graph& graph, int32_t first,
                                            const std::vector<Value>& results,
-                                           std::map<Value, trace::CellPtr> known) {
+                                           std::map<Value, trace::CellPtr> known,
+                                           const SymbolMap& symbols) {
   std::vector<bool> needed(graph.nodes.size(), false);
   for (Value result : results) {
     if (result.valid() && !result.is_param() && known.count(result) == 0) {
@@ -39,6 +40,10 @@ Result<std::vector<trace::CellPtr>> splice(const Graph& graph, int32_t first,
     }
     Node copy = graph.nodes[i];
     copy.inputs.clear();
+    if (!symbols.empty()) {
+      copy.attrs = substitute(copy.attrs, symbols);
+      for (GraphPtr& region : copy.regions) region = substitute(region, symbols);
+    }
     TF_ASSIGN(std::vector<trace::CellPtr> outputs,
               trace::record_node(std::move(copy), std::move(inputs)));
     for (size_t k = 0; k < outputs.size(); ++k) {
@@ -55,13 +60,19 @@ Result<std::vector<trace::CellPtr>> splice(const Graph& graph, int32_t first,
 Result<Tensors> splice_call(const trace::Lowered& callee, const Tensors& args) {
   const Graph& graph = *callee.graph;
   std::map<Value, trace::CellPtr> known;
+  SymbolMap symbols;
   int32_t param = 0;
   for (size_t i = 0; i < args.size(); ++i, ++param) {
-    if (!(args[i].cell()->type == graph.params[i].type) &&
-        graph.params[i].type.shape.is_constant()) {
-      return error(ErrorCode::kShapeMismatch, "'", graph.name, "' takes ",
-                   graph.params[i].type.str(), " as argument ", i, ", got ",
-                   args[i].cell()->type.str());
+    const ValueType& want = graph.params[i].type;
+    const ValueType& got = args[i].cell()->type;
+    if (want.dtype != got.dtype || want.shape.rank() != got.shape.rank()) {
+      return error(ErrorCode::kShapeMismatch, "'", graph.name, "' takes ", want.str(),
+                   " as argument ", i, ", got ", got.str());
+    }
+    match_symbols(want.shape, got.shape, &symbols);
+    if (substitute(want, symbols).shape != got.shape) {
+      return error(ErrorCode::kShapeMismatch, "'", graph.name, "' takes ", want.str(),
+                   " as argument ", i, ", got ", got.str());
     }
     known[{-1, param}] = args[i].cell();
   }
@@ -93,7 +104,7 @@ Result<Tensors> splice_call(const trace::Lowered& callee, const Tensors& args) {
     chain_end[callee.tokens[t]] = end;
     wanted.push_back(end);
   }
-  TF_ASSIGN(std::vector<trace::CellPtr> cells, splice(graph, 0, wanted, std::move(known)));
+  TF_ASSIGN(std::vector<trace::CellPtr> cells, splice(graph, 0, wanted, std::move(known), symbols));
   Tensors outputs;
   size_t slot_result = 0;
   for (size_t i = 0; i < graph.results.size(); ++i) {

@@ -214,14 +214,19 @@ Status unknown_op(std::string_view name) {
                "'; docs/ops.md lists all names.", proposal(name, names));
 }
 
+Node bind_node(const Node& node, const DimEnv& env) {
+  Node bound = node;
+  for (ValueType& type : bound.outputs) type.shape = type.shape.bind(env);
+  for (const auto& [name, attr] : node.attrs.entries()) {
+    const Shape* shape = std::get_if<Shape>(&attr);
+    if (shape && !shape->is_constant()) bound.attrs.set(name, shape->bind(env));
+  }
+  return bound;
+}
+
 Cost node_cost(const Graph& graph, const Node& node, const DimEnv& env) {
   const OpRow& row = OpTable::instance().row(node.op);
-  Node bound;
-  bound.op = node.op;
-  bound.attrs = node.attrs;
-  bound.inputs = node.inputs;
-  bound.outputs = node.outputs;
-  for (ValueType& type : bound.outputs) type.shape = type.shape.bind(env);
+  const Node bound = bind_node(node, env);
   Types inputs;
   for (Value value : node.inputs) {
     inputs.push_back(graph.type(value));

@@ -34,6 +34,9 @@ class OpTable final : public OpSet {
 /// The error for a name that no row has, with the closest one that exists.
 Status unknown_op(std::string_view name);
 
+/// The node with numbers for its symbols, in result types and shape attributes.
+Node bind_node(const Node& node, const DimEnv& env);
+
 /// Work of a node with bound sizes. A control node adds its regions: one pass through a loop, the
 /// dearer of two branches.
 Cost node_cost(const Graph& graph, const Node& node, const DimEnv& env);

@@ -59,11 +59,13 @@ bool bound_types(const Program& program, const Step& step, const DimEnv& env,
 }
 
 Result<std::unique_ptr<Launch>> bind_step(const Program& program, const Step& step,
+                                          const DimEnv& env,
                                           const std::vector<ValueType>& inputs,
                                           const std::vector<ValueType>& outputs) {
   TF_ASSIGN(DeviceBackend * backend, Backends::instance().find(step.device));
+  const Node node = bind_node(program.graph->nodes[static_cast<size_t>(step.node)], env);
   NodeView view;
-  view.node = &program.graph->nodes[static_cast<size_t>(step.node)];
+  view.node = &node;
   view.inputs = inputs;
   view.outputs = outputs;
   view.loop = step.loop.get();
@@ -128,7 +130,10 @@ Result<std::shared_ptr<BoundProgram>> BoundProgram::make(ProgramPtr program, con
     if (step.kernel == nullptr) continue;
     std::vector<ValueType> inputs, outputs;
     if (!bound_types(*program, step, env, &inputs, &outputs)) continue;
-    TF_ASSIGN(bound->launches_[i], bind_step(*program, step, inputs, outputs));
+    auto launch = bind_step(*program, step, env, inputs, outputs);
+    // An attribute may hold a size that depends on data although no type does.
+    if (!launch.ok() && launch.status().code() == ErrorCode::kSymbolUnbound) continue;
+    TF_ASSIGN(bound->launches_[i], std::move(launch));
     size_t& most = bound->workspace_bytes_[step.device];
     most = std::max(most, bound->launches_[i]->workspace_bytes());
   }

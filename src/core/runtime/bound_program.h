@@ -81,8 +81,9 @@ class BoundProgram {
 bool bound_types(const Program& program, const Step& step, const DimEnv& env,
                  std::vector<ValueType>* inputs, std::vector<ValueType>* outputs);
 
-/// Binds one step's kernel.
+/// Binds one step's kernel. The node it sees has numbers for its symbols and lives for the call.
 Result<std::unique_ptr<Launch>> bind_step(const Program& program, const Step& step,
+                                          const DimEnv& env,
                                           const std::vector<ValueType>& inputs,
                                           const std::vector<ValueType>& outputs);
 

@@ -168,7 +168,7 @@ Status Frame::run_kernel(size_t index, const Step& step) {
   if (launch == nullptr) {
     std::vector<ValueType> input_types, output_types;
     bound_types(program_, step, env_, &input_types, &output_types);
-    TF_ASSIGN(late, bind_step(program_, step, input_types, output_types));
+    TF_ASSIGN(late, bind_step(program_, step, env_, input_types, output_types));
     launch = late.get();
     if (launch->workspace_bytes() > 0) {
       TF_ASSIGN(BufferPtr buffer, backend->allocate(launch->workspace_bytes(), "workspace"));

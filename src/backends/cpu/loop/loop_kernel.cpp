@@ -325,14 +325,11 @@ Answer accept_loop(const NodeView& node) {
 
 BoundLaunch bind_loop_launch(const NodeView& node) {
   const LoopProgram& program = *node.loop;
-  TF_ASSIGN(const std::vector<int64_t> sizes, numbers_of(node, program.shape));
+  // Inputs of the program are those of the node, and results have the shape of the loop.
   std::vector<std::vector<int64_t>> inputs;
-  for (const LoopProgram::Input& input : program.inputs) {
-    TF_ASSIGN(std::vector<int64_t> numbers, numbers_of(node, input.shape));
-    inputs.push_back(std::move(numbers));
-  }
+  for (const ValueType& input : node.inputs) inputs.push_back(sizes_of(input));
   LoopLaunch launch;
-  launch.bound = bind_loop(program, sizes, inputs);
+  launch.bound = bind_loop(program, sizes_of(node.outputs[0]), inputs);
   launch.direct = make_loop_plan(program, launch.bound, true);
   launch.safe = make_loop_plan(program, launch.bound, false);
   return make_launch("cpu_loop", std::move(launch));

@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors, variables and shape inference."""
+
+from keras.src import tree
+from keras.src.backend.common import KerasVariable
+from keras.src.backend.common import standardize_dtype
+from keras.src.backend.common.dtypes import result_type
+from keras.src.backend.common.keras_tensor import KerasTensor
+from keras.src.backend.common.name_scope import name_scope  # noqa: F401
+from keras.src.backend.common.stateless_scope import StatelessScope
+from keras.src.backend.common.symbolic_scope import SymbolicScope
+from keras_tracefire.src import missing
+from tracefire import _core
+from tracefire import _dtypes
+from tracefire import errors
+
+SUPPORTS_SPARSE_TENSORS = False
+SUPPORTS_RAGGED_TENSORS = False
+SUPPORTS_COMPLEX_DTYPES = False
+SUPPORTS_GRADIENT = True
+# True would make Keras hand every batch's callbacks to a pool of threads.
+IS_THREAD_SAFE = False
+
+_ops = _core.ops
+Tensor = _core.Tensor
+
+
+class Variable(KerasVariable):
+    """A Keras variable whose value lives in an engine slot.
+
+    The slot outlives every value: functions traced over it read and assign the slot itself, so
+    training never rebinds anything in Python and a callback always sees the current weights.
+    """
+
+    _slot = None
+
+    def _initialize(self, value):
+        self._shape = self._validate_shape(value.shape)
+        self._direct_assign(value)
+
+    def _initialize_with_initializer(self, initializer):
+        # A layer may build itself inside a function that is being traced: its initial value is
+        # computed now, not at each run of the function.
+        with _core.init_scope():
+            value = initializer(self._shape, dtype=self._dtype)
+            self._initialize(convert_to_tensor(value, self._dtype))
+
+    def _direct_assign(self, value):
+        if self._slot is None:
+            self._slot = _core.Variable(value, name=self._path, trainable=self._trainable)
+        else:
+            self._slot.assign(value)
+
+    def _convert_to_tensor(self, value, dtype=None):
+        return convert_to_tensor(value, dtype=dtype)
+
+    @property
+    def _value(self):
+        return None if self._slot is None else self._slot.read()
+
+    @_value.setter
+    def _value(self, value):
+        if value is None:
+            self._slot = None
+        else:
+            self._direct_assign(convert_to_tensor(value, self._dtype))
+
+    def __array__(self, dtype=None, copy=None):
+        return self.value.__array__(dtype)
+
+    def __getstate__(self):
+        state = dict(self.__dict__)
+        slot = state.pop("_slot", None)
+        if slot is not None:
+            state["_slot_value"] = slot.read().numpy()
+        return state
+
+    def __setstate__(self, state):
+        state = dict(state)
+        value = state.pop("_slot_value", None)
+        self.__dict__.update(state)
+        if value is not None:
+            self._direct_assign(_core.tensor(value))
+
+
+def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
+    if sparse or ragged:
+        kind = "sparse" if sparse else "ragged"
+        raise missing.unsupported(
+            f"convert_to_tensor was called with {kind}=True",
+            "dense data, because this backend has no sparse or ragged tensors",
+            f"Leave out {kind}=True and convert the data to a dense array first",
+            cls=ValueError,
+        )
+    if dtype is not None:
+        dtype = standardize_dtype(dtype)
+    if isinstance(x, KerasVariable):
+        x = x.value
+    if isinstance(x, Tensor):
+        return x if dtype is None or dtype == x.dtype else _ops.cast(x, dtype=dtype)
+    if isinstance(x, (bool, int, float)):
+        return _core.tensor(x, dtype or result_type(type(x)))
+    if isinstance(x, (list, tuple)) and _holds_tensors(x):
+        return _stack_nested(x, dtype)
+    return _from_host(x, dtype)
+
+
+def _from_host(x, dtype):
+    """Arrays, nested lists of numbers, data sets of h5py, tensors of other frameworks."""
+    import numpy as np
+
+    if isinstance(x, KerasTensor):
+        raise ValueError(
+            "A KerasTensor has a shape but no value, so it cannot become a tensor. "
+            f"Received: {x}. Expected: an array, a number or a tensor. "
+            "Use `keras.ops` functions on KerasTensors, or wrap the code in a layer."
+        )
+    if dtype is None and isinstance(x, (list, tuple)):
+        kinds = {type(i) for i in tree.flatten(x)}
+        if not kinds or kinds <= {bool, int, float}:
+            dtype = result_type(*kinds)
+    array = np.asarray(x)
+    if dtype is None:
+        dtype = result_type(array.dtype.name)
+    if array.dtype.name == dtype:
+        return _core.tensor(array)
+    if dtype == "bfloat16" or array.dtype.name == "bfloat16":
+        return _ops.cast(_core.tensor(array.astype("float32")), dtype=dtype)
+    return _core.tensor(array.astype(dtype))
+
+
+def _holds_tensors(x):
+    return any(isinstance(i, (Tensor, KerasVariable)) for i in tree.flatten(x))
+
+
+def _stack_nested(x, dtype):
+    """np.array for a nested list with tensors in it, whose values may be unknown."""
+    parts = [
+        _stack_nested(i, dtype) if isinstance(i, (list, tuple)) else _scalar_or_tensor(i)
+        for i in x
+    ]
+    if dtype is None:
+        dtype = result_type(*[getattr(p, "dtype", type(p)) for p in parts])
+    parts = [convert_to_tensor(p, dtype) for p in parts]
+    rows = [_ops.reshape(p, shape=(1,) + tuple(p.shape)) for p in parts]
+    return rows[0] if len(rows) == 1 else _ops.concat(*rows, axis=0)
+
+
+def _scalar_or_tensor(x):
+    return x if isinstance(x, (bool, int, float)) else convert_to_tensor(x)
+
+
+def promote(*xs, at_least=None):
+    """The operands as tensors of the dtype Keras's promotion gives; numbers adapt to tensors."""
+    xs = [_scalar_or_tensor(x) for x in xs]
+    kinds = [getattr(x, "dtype", type(x)) for x in xs]
+    dtype = result_type(*kinds) if at_least is None else result_type(*kinds, at_least)
+    return [convert_to_tensor(x, dtype) for x in xs]
+
+
+def convert_to_numpy(x):
+    import numpy as np
+
+    if isinstance(x, (list, tuple)) and _holds_tensors(x):
+        x = _stack_nested(x, None)
+    return np.array(x)
+
+
+def is_tensor(x):
+    return isinstance(x, Tensor)
+
+
+def shape(x):
+    return tuple(x.shape)
+
+
+def cast(x, dtype):
+    return convert_to_tensor(x, dtype=dtype)
+
+
+def stop_gradient(variable):
+    return _core.stop_gradient(convert_to_tensor(variable))
+
+
+def random_seed_dtype():
+    return "uint32"
+
+
+def is_float(dtype):
+    return _dtypes.is_float(dtype)
+
+
+def computes_now():
+    """True if operations give values; False while tracing or inferring shapes."""
+    return not _core.is_tracing() and not _core.is_abstract()
+
+
+# What a None dimension stands for while shapes are inferred: the function runs twice, with sizes
+# that are unlikely to appear in a model; a dimension that differs between the runs is None.
+_STAND_INS = (83, 89)
+
+
+def compute_output_spec(fn, *args, **kwargs):
+    flat = tree.flatten((args, kwargs))
+    open_dims = any(isinstance(x, KerasTensor) and None in x.shape for x in flat)
+    with StatelessScope(), SymbolicScope():
+        first = _abstract_call(fn, args, kwargs, _STAND_INS[0])
+        second = _abstract_call(fn, args, kwargs, _STAND_INS[1]) if open_dims else first
+
+    def to_spec(a, b):
+        if not isinstance(a, Tensor):
+            return a
+        dims = tuple(m if m == n else None for m, n in zip(a.shape, b.shape))
+        return KerasTensor(dims, a.dtype)
+
+    return tree.map_structure(to_spec, first, second)
+
+
+def _abstract_call(fn, args, kwargs, size):
+    with _core.abstract() as scope:
+
+        def stand_in(x):
+            if not isinstance(x, KerasTensor):
+                return x
+            dims = tuple(size if d is None else d for d in x.shape)
+            return scope.parameter(dims, standardize_dtype(x.dtype))
+
+        args, kwargs = tree.map_structure(stand_in, (args, kwargs))
+        return fn(*args, **kwargs)
+
+
+def scatter(indices, values, shape):
+    values = convert_to_tensor(values)
+    zeros = _ops.broadcast_to(_core.tensor(0, values.dtype), shape=tuple(shape))
+    return _scatter(zeros, indices, values, "add")
+
+
+def scatter_update(inputs, indices, updates, reduction=None):
+    if reduction not in (None, "add", "max", "min", "mul"):
+        raise ValueError(
+            f"Unsupported reduction: {reduction!r}. Expected: None, 'add', 'max', 'min' or 'mul'."
+        )
+    inputs = convert_to_tensor(inputs)
+    return _scatter(inputs, indices, convert_to_tensor(updates, inputs.dtype), reduction or "update")
+
+
+def _scatter(operand, indices, updates, reduction):
+    indices = convert_to_tensor(indices, "int32")
+    depth = indices.shape[-1]
+    rows = 1
+    for size in indices.shape[:-1]:
+        rows *= size
+    indices = _ops.reshape(indices, shape=(rows, depth))
+    updates = _ops.reshape(updates, shape=(rows,) + tuple(operand.shape[depth:]))
+    return _ops.scatter(operand, indices, updates, reduction=reduction)
+
+
+def slice(inputs, start_indices, shape):
+    inputs = convert_to_tensor(inputs)
+    starts = _static_indices(start_indices)
+    sizes = [n if s == -1 else s for n, s in zip(inputs.shape, shape)]
+    if starts is not None:
+        sizes = [n - a if s == -1 else s for n, a, s in zip(inputs.shape, starts, shape)]
+        # Like XLA's dynamic slice: a start is moved so that the slice lies inside.
+        starts = [min(max(a, 0), n - s) for a, n, s in zip(starts, inputs.shape, sizes)]
+        limits = [a + s for a, s in zip(starts, sizes)]
+        return _ops.slice(inputs, starts=starts, limits=limits, strides=[1] * len(starts))
+    starts = _dynamic_indices(start_indices)
+    for axis, (start, size) in enumerate(zip(starts, sizes)):
+        rows = _ops.add(start, _ops.iota(shape=(size,), axis=0, dtype="int32"))
+        inputs = _ops.gather(inputs, rows, axis=axis)
+    return inputs
+
+
+def slice_update(inputs, start_indices, updates):
+    inputs = convert_to_tensor(inputs)
+    updates = convert_to_tensor(updates, inputs.dtype)
+    static = _static_indices(start_indices)
+    starts = static if static is not None else _dynamic_indices(start_indices)
+    flat = None
+    for axis, size in enumerate(updates.shape):
+        limit = inputs.shape[axis] - size
+        start = starts[axis]
+        if static is not None:
+            start = _core.tensor(min(max(start, 0), limit), "int32")
+        else:
+            start = _ops.minimum(
+                _ops.maximum(start, _core.tensor(0, "int32")), _core.tensor(limit, "int32")
+            )
+        at = _ops.add(start, _ops.iota(shape=tuple(updates.shape), axis=axis, dtype="int32"))
+        width = _core.tensor(inputs.shape[axis], "int32")
+        flat = at if flat is None else _ops.add(_ops.mul(flat, width), at)
+    if flat is None:
+        return updates
+    total = 1
+    for size in inputs.shape:
+        total *= size
+    rows = 1
+    for size in updates.shape:
+        rows *= size
+    out = _ops.scatter(
+        _ops.reshape(inputs, shape=(total,)),
+        _ops.reshape(flat, shape=(rows, 1)),
+        _ops.reshape(updates, shape=(rows,)),
+        reduction="update",
+    )
+    return _ops.reshape(out, shape=tuple(inputs.shape))
+
+
+def _static_indices(indices):
+    """Start indices as Python integers, or None if one is only known when the graph runs."""
+    if isinstance(indices, Tensor):
+        return [int(i) for i in indices.numpy()] if computes_now() else None
+    out = []
+    for index in indices:
+        if isinstance(index, (Tensor, KerasVariable)):
+            if not computes_now():
+                return None
+            index = convert_to_tensor(index).item()
+        out.append(int(index))
+    return out
+
+
+def _dynamic_indices(indices):
+    if isinstance(indices, Tensor):
+        indices = unstack(convert_to_tensor(indices, "int32"))
+    return [convert_to_tensor(i, "int32") for i in indices]
+
+
+def unstack(x, num=None, axis=0):
+    x = convert_to_tensor(x)
+    axis = axis % len(x.shape)
+    rest = tuple(x.shape[:axis]) + tuple(x.shape[axis + 1 :])
+    out = []
+    for i in range(x.shape[axis]):
+        starts = [i if a == axis else 0 for a in range(len(x.shape))]
+        limits = [i + 1 if a == axis else n for a, n in enumerate(x.shape)]
+        part = _ops.slice(x, starts=starts, limits=limits, strides=[1] * len(starts))
+        out.append(_ops.reshape(part, shape=rest))
+    return out
+
+
+def device_scope(device_name):
+    """Accepts Keras's "cpu:0" and "gpu:0", and the engine's own names."""
+    if not isinstance(device_name, str):
+        raise errors.raised_here(
+            "UnknownDevice",
+            f"keras.device was given {device_name!r}",
+            "a string such as 'cpu:0' or 'gpu:0'",
+            "Run `tracefire devices` for the list",
+        )
+    kind, _, index = device_name.lower().removeprefix("/").removeprefix("device:").partition(":")
+    kind = "gpu" if kind == "cuda" else kind
+    return _core.device_scope(f"/{kind.upper()}:{index or 0}")
+
+
+def remat(f):
+    """The engine decides what to keep for the gradient and what to compute again."""
+    return f
+
+
+def custom_gradient(fun):
+    def call(*args, **kwargs):
+        raise missing.unsupported(
+            f"keras.ops.custom_gradient was used on {getattr(fun, '__name__', fun)!r}",
+            "functions whose gradient follows from their operations",
+            "Write the function with keras.ops and stop_gradient, or use another backend",
+        )
+
+    return call

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tracefire: train and run neural networks, and know where the work was done.
+
+Importing this package imports neither NumPy nor Keras. Keras programs need no line of it: with
+`KERAS_BACKEND=tracefire` in the environment, unmodified Keras runs on Tracefire.
+"""
+
+from tracefire import _core
+from tracefire import _operators
+from tracefire import config
+from tracefire import debugging
+from tracefire import errors
+from tracefire._core import Tensor
+from tracefire._core import Variable
+from tracefire._core import stop_gradient
+from tracefire._core import tensor
+from tracefire._tape import GradientTape
+
+__version__ = _core.__version__
+_operators.install(_core)
+
+
+def device(name):
+    """A scope whose operations are placed on `name`, such as "/GPU:0" or "/CPU:0"."""
+    return _core.device_scope(name)
+
+
+__all__ = [
+    "GradientTape",
+    "Tensor",
+    "Variable",
+    "config",
+    "debugging",
+    "device",
+    "errors",
+    "stop_gradient",
+    "tensor",
+]

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GradientTape, with TensorFlow's interface."""
+
+from tracefire import _core
+from tracefire import errors
+
+
+class GradientTape:
+    """Remembers the operations of its scope so that gradients can be taken through them.
+
+    Inside a function that is being traced it costs nothing: the graph is the memory.
+
+    >>> with tracefire.GradientTape() as tape:
+    ...     loss = model.compute_loss(x, y, model(x, training=True))
+    >>> grads = tape.gradient(loss, model.trainable_variables)
+    """
+
+    def __init__(self, persistent=False, watch_accessed_variables=True):
+        del watch_accessed_variables  # every tensor can be a source
+        self._persistent = persistent
+        self._tape = _core.Tape()
+        self._open = self._used = False
+
+    def __enter__(self):
+        self._tape.__enter__()
+        self._open = True
+        return self
+
+    def __exit__(self, *exc):
+        self._open = False
+        self._tape.__exit__(*exc)
+
+    def watch(self, tensor):
+        """Accepted for compatibility: gradients exist for every tensor used in the scope."""
+
+    def stop_recording(self):
+        """A scope whose operations are not recorded."""
+        return _Paused(self._tape)
+
+    def gradient(self, target, sources, output_gradients=None, unconnected_gradients="none"):
+        """d target / d sources, in the structure of `sources`.
+
+        Args:
+            target: tensor, or nested list, tuple or dict of tensors, whose sum is differentiated.
+            sources: tensors or variables, nested likewise.
+            output_gradients: weights of the targets, in the structure of `target`.
+            unconnected_gradients: "none" or "zero", the answer for a source without influence.
+        """
+        if self._used and not self._persistent:
+            raise errors.raised_here(
+                "BadUsage",
+                "GradientTape.gradient was called a second time on a non-persistent tape",
+                "one call",
+                "Create the tape with GradientTape(persistent=True)",
+                errors.FailedPreconditionError,
+            )
+        self._used = True
+        targets = [_value(t) for t in _flatten(target)]
+        flat = _flatten(sources)
+        seeds = None if output_gradients is None else _flatten(output_gradients)
+        grads = _core.gradients(targets, [_value(s) for s in flat], seeds)
+        if str(getattr(unconnected_gradients, "value", unconnected_gradients)) == "zero":
+            grads = [_zeros(s) if g is None else g for g, s in zip(grads, flat)]
+        return _pack(sources, iter(grads))
+
+
+class _Paused:
+    def __init__(self, tape):
+        self._tape = tape
+
+    def __enter__(self):
+        self._tape.__exit__(None, None, None)
+
+    def __exit__(self, *exc):
+        self._tape.__enter__()
+
+
+def _value(source):
+    if isinstance(source, _core.Tensor):
+        return source
+    if isinstance(source, _core.Variable):
+        return source.read()
+    return source.value  # a Keras variable
+
+
+def _zeros(source):
+    value = _value(source)
+    zero = _core.tensor(0, value.dtype)
+    return _core.ops.broadcast_to(zero, shape=tuple(value.shape))
+
+
+def _flatten(structure):
+    if isinstance(structure, dict):
+        return [x for key in structure for x in _flatten(structure[key])]
+    if isinstance(structure, (list, tuple)):
+        return [x for item in structure for x in _flatten(item)]
+    return [structure]
+
+
+def _pack(structure, leaves):
+    if isinstance(structure, dict):
+        return {key: _pack(value, leaves) for key, value in structure.items()}
+    if isinstance(structure, (list, tuple)):
+        return type(structure)([_pack(item, leaves) for item in structure])
+    return next(leaves)

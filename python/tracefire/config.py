@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Devices and placement policy, with TensorFlow's names."""
+
+from typing import NamedTuple
+
+from tracefire import _core
+
+
+class PhysicalDevice(NamedTuple):
+    """A device of this machine: name "/physical_device:GPU:0", device_type "GPU"."""
+
+    name: str
+    device_type: str
+
+
+class LogicalDevice(NamedTuple):
+    """A device that tensors can be placed on: name "/device:GPU:0", device_type "GPU"."""
+
+    name: str
+    device_type: str
+
+
+def _devices(prefix, cls, device_type):
+    found = []
+    for name in _core.list_devices():
+        kind, index = name.rsplit("/", 1)[-1].split(":")[-2:]
+        if device_type in (None, kind):
+            found.append(cls(f"/{prefix}:{kind}:{index}", kind))
+    return found
+
+
+def list_physical_devices(device_type=None):
+    """The devices that can be used, CPUs first; `device_type` is None, "CPU" or "GPU"."""
+    return _devices("physical_device", PhysicalDevice, device_type)
+
+
+def list_logical_devices(device_type=None):
+    """The devices by the names that tensors and `tracefire.device` use."""
+    return _devices("device", LogicalDevice, device_type)
+
+
+def set_soft_device_placement(enabled):
+    """True: an operation without a kernel on its device runs on the CPU and says so. False: error.
+
+    The message and the proof name every operation that fell back.
+    """
+    _core.set_setting("soft_placement", bool(enabled))
+
+
+def get_soft_device_placement():
+    return bool(_core.get_setting("soft_placement"))

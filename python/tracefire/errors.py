@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exceptions. Each carries a catalogue code; `tracefire explain CODE` says more about it.
+
+The extension module raises them too: it calls `make` with the kind and the text of an
+error of the engine.
+"""
+
+import re
+
+
+class Error(Exception):
+    """Base of every exception of Tracefire.
+
+    `code` is the catalogue code ("TF-E0114"), `number` its number (114), `kind` the kind of
+    failure ("FailedPrecondition"). The code stands in the message, so that it survives libraries
+    that raise an exception again with more text.
+    """
+
+    kind = "Internal"
+
+    @property
+    def code(self):
+        return code_of(self) or "TF-E0901"
+
+    @property
+    def number(self):
+        return int(self.code[4:])
+
+
+class InvalidArgumentError(Error, ValueError):
+    kind = "InvalidArgument"
+
+
+class DTypeError(Error, TypeError):
+    kind = "Type"
+
+
+class NotFoundError(Error, FileNotFoundError):
+    kind = "NotFound"
+
+    def __str__(self):
+        return str(self.args[0]) if self.args else ""
+
+
+class UnimplementedError(Error, NotImplementedError):
+    kind = "Unimplemented"
+
+
+class OutOfRangeError(Error, IndexError):
+    kind = "OutOfRange"
+
+
+class ResourceExhaustedError(Error, MemoryError):
+    kind = "ResourceExhausted"
+
+
+class FailedPreconditionError(Error, RuntimeError):
+    kind = "FailedPrecondition"
+
+
+class DataLossError(Error, RuntimeError):
+    kind = "DataLoss"
+
+
+class UnavailableError(Error, RuntimeError):
+    kind = "Unavailable"
+
+
+class CancelledError(Error, RuntimeError):
+    kind = "Cancelled"
+
+
+class InternalError(Error, RuntimeError):
+    kind = "Internal"
+
+
+_CLASSES = {cls.kind: cls for cls in Error.__subclasses__()}
+
+
+def make(kind, text):
+    """The exception object for one failure; `text` starts with the code in brackets."""
+    return _CLASSES.get(kind, InternalError)(text)
+
+
+def code_of(error):
+    """The catalogue code in an exception's text, or None."""
+    match = re.search(r"\[(TF-E\d{4})\]", str(error))
+    return match.group(1) if match else None
+
+
+def raised_here(name, happened, expected, advice, cls=None):
+    """An exception that Python code raises.
+
+    Args:
+        name: name in the error catalogue, such as "ValueInTrace".
+        happened: what happened, with the values received.
+        expected: what was expected.
+        advice: what to do.
+        cls: exception class, if the one of the error's kind does not fit.
+    """
+    from tracefire import _core
+
+    number, kind = _core.error_catalogue()[name]
+    text = f"[TF-E{number:04d}] {happened}. Expected: {expected}. {advice}."
+    return make(kind, text) if cls is None else cls(text)
+
+
+class MissingFunctionError(Error, AttributeError):
+    """A backend function that does not exist; AttributeError, so that `hasattr` answers False."""
+
+    kind = "Unimplemented"
