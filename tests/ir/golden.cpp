@@ -110,6 +110,9 @@ Golden Golden::parse(const std::string& text) {
 std::string Golden::str() const { return comment + before + "=== " + kind + "\n" + after; }
 
 Golden run_golden(const Golden& golden) {
+  // Some programs span two CPU devices. Devices are made on first use, by these tests only.
+  static const Status two_cpus = Backends::instance().set_cpu_devices(2);
+  two_cpus.throw_if_error();
   const uint8_t null = register_device_kind("NULL");
   CompileOptions options;
   options.device = Device{null, 0};
