@@ -42,11 +42,10 @@ set_target_properties(tracefire_python PROPERTIES
   JOB_POOL_COMPILE heavy)
 
 # build/python is what tests put on PYTHONPATH: the packages of python/, and the module in its place.
-add_custom_command(
-  TARGET tracefire_python POST_BUILD
+add_custom_target(tracefire_python_packages ALL
   COMMAND "${TRACEFIRE_PYTHON3}" "${PROJECT_SOURCE_DIR}/scripts/link_packages.py"
           "${PROJECT_SOURCE_DIR}/python" "${TRACEFIRE_PYTHON_DIR}"
-  VERBATIM)
+  COMMENT "" VERBATIM)
 
 # What the wheel holds beside the packages of python/ (pyproject.toml): the module with its libraries
 # in the package tracefire, and tracefire.pth at the top of site-packages.
