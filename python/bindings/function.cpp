@@ -127,7 +127,7 @@ Tensors call_function(const Function& function, nb::handle args) {
 /// 0, 1, 2, …: rows in the order in which they lie.
 Tensor rows_in_order(int64_t count) {
   return recorded([&] {
-    return apply("iota", {}, {{"dtype", DType::kI32}, {"shape", Shape({Dim(count)})}})[0];
+    return apply_op("iota", {}, {{"dtype", DType::kI32}, {"shape", Shape({Dim(count)})}})[0];
   });
 }
 
@@ -151,7 +151,7 @@ Tensors collect_steps(const Function& function, const Tensors& data, const Tenso
   Tensors collected;
   for (const Tensors& steps : parts) {
     collected.push_back(
-        recorded([&] { return apply("concat", steps, {{"axis", int64_t{0}}})[0]; }));
+        recorded([&] { return apply_op("concat", steps, {{"axis", int64_t{0}}})[0]; }));
   }
   return collected;
 }
