@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,6 +35,7 @@ std::vector<KernelSpec> movement_kernels();
 std::vector<KernelSpec> indexing_kernels();
 std::vector<KernelSpec> composite_kernels();
 std::vector<KernelSpec> selection_kernels();
+std::vector<KernelSpec> random_kernels();
 std::vector<KernelSpec> host_kernels();
 
 /// A launch from a function object `Status(const LaunchArgs&)`; `symbol` goes into the records.
