@@ -15,6 +15,12 @@ if(NOT Python_FOUND)
   message(STATUS "Python module: left out, no Python >= 3.11 with headers was found (scripts/setup looks for one)")
   return()
 endif()
+# CMake before 3.26 does not know the component SABIModule, whose headers are the same files.
+if(Python_VERSION VERSION_GREATER_EQUAL 3.12 AND NOT TARGET Python::SABIModule)
+  add_library(Python::SABIModule INTERFACE IMPORTED)
+  set_target_properties(Python::SABIModule PROPERTIES
+    INTERFACE_INCLUDE_DIRECTORIES "${Python_INCLUDE_DIRS}")
+endif()
 execute_process(COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir
                 OUTPUT_VARIABLE nanobind_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 find_package(nanobind CONFIG QUIET)
@@ -25,7 +31,8 @@ endif()
 
 set(TRACEFIRE_PYTHON_DIR "${PROJECT_BINARY_DIR}/python")
 nanobind_add_module(tracefire_python STABLE_ABI NB_STATIC ${binding_sources})
-target_include_directories(tracefire_python PRIVATE "${TRACEFIRE_GEN_DIR}")
+target_include_directories(tracefire_python PRIVATE "${PROJECT_SOURCE_DIR}" "${TRACEFIRE_GEN_DIR}")
+target_compile_definitions(tracefire_python PRIVATE TRACEFIRE_VERSION="${PROJECT_VERSION}")
 target_link_libraries(tracefire_python PRIVATE tracefire)
 add_dependencies(tracefire_python tracefire_generated)
 set_target_properties(tracefire_python PROPERTIES

@@ -146,20 +146,24 @@ def needs_batches(callback, hooks):
     return not all(is_default(getattr(callback, hook)) for hook in hooks)
 
 
+def refuse_empty(iterator):
+    """Raises if the data are arrays without a row."""
+    adapter = iterator.data_adapter
+    if isinstance(adapter, ArrayDataAdapter) and adapter._num_samples == 0:
+        raise errors.raised_here(
+            "EmptyInput",
+            "the data has no rows",
+            "at least one row",
+            "Check the file or the split that produced it",
+        )
+
+
 def device_data(iterator, say):
     """The iterator's arrays on the device, uploaded once; None if they do not fit."""
     data = getattr(iterator, "_tracefire_data", None)
     if data is None:
-        adapter = iterator.data_adapter
-        if adapter._num_samples == 0:
-            raise errors.raised_here(
-                "EmptyInput",
-                "the data has no rows",
-                "at least one row",
-                "Check the file or the split that produced it",
-            )
         try:
-            data = EpochData(adapter)
+            data = EpochData(iterator.data_adapter)
         except MemoryError as error:
             if errors.code_of(error) != _OUT_OF_MEMORY:
                 raise

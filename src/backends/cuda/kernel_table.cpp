@@ -18,9 +18,12 @@ class SpecKernel final : public Kernel {
  private:
   static std::string library_text(nvidia::Library library) {
     switch (library) {
-      case nvidia::Library::kCublasLt: return "cuBLASLt";
-      case nvidia::Library::kCudnn: return "cuDNN";
-      default: return "tracefire";
+      case nvidia::Library::kCublasLt:
+        return "cuBLASLt";
+      case nvidia::Library::kCudnn:
+        return "cuDNN";
+      default:
+        return "tracefire";
     }
   }
 
@@ -64,20 +67,10 @@ std::vector<int64_t> row_major(const std::vector<int64_t>& sizes) {
 }
 
 Result<std::vector<int64_t>> numbers_of(const NodeView& node, const Shape& dims) {
-  std::vector<int64_t> numbers;
-  for (const Dim dim : dims) {
-    bool known = true;
-    for (const int32_t symbol : free_symbols(dim)) {
-      known = known && node.env != nullptr && node.env->has(symbol);
-    }
-    if (!known) {
-      return error(ErrorCode::kSymbolUnbound, "the size ", dim.str(), " in an attribute of '",
-                   OpTable::instance().name(node.node->op),
-                   "' has no number while the kernel is bound. Give it as an argument.");
-    }
-    numbers.push_back(dim.is_constant() ? dim.value() : node.env->eval(dim));
-  }
-  return numbers;
+  if (dims.is_constant()) return dims.sizes();
+  return error(ErrorCode::kSymbolUnbound, "the size ", dims.str(), " in an attribute of '",
+               OpTable::instance().name(node.node->op),
+               "' has no number while the kernel is bound. Give it as an argument.");
 }
 
 }  // namespace tracefire::cuda

@@ -39,6 +39,16 @@ void set_tensor_float_32(bool allowed) {
   set_setting("matmul_precision", allowed ? "tf32" : "highest").throw_if_error();
 }
 
+void change_setting(const std::string& name, const std::string& value) {
+  if (name == "log_device_placement" && (value == "true" || value == "false")) {
+    set_log_device_placement(value == "true");  // also starts or stops the log
+  } else {
+    set_setting(name, value).throw_if_error();
+  }
+}
+
+std::string setting(const std::string& name) { return setting_text(name).value(); }
+
 void mask_ops(const std::string& device_kind, const std::vector<std::string>& ops) {
   Backends::instance().mask(register_device_kind(device_kind), ops);
 }
