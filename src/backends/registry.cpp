@@ -10,6 +10,7 @@
 #include "backends/cpu/cpu_device.h"
 #include "backends/cuda/cuda_devices.h"
 #include "backends/null/null_device.h"
+#include "tracefire/config.h"
 #if __has_include("backends/ref/ref_device.h")
 #include "backends/ref/ref_device.h"
 #define TF_HAS_REF_DEVICE 1
@@ -170,5 +171,12 @@ bool Backends::masked(uint8_t kind, std::string_view op) const {
   const auto found = state_->masks.find(kind);
   return found != state_->masks.end() && found->second.find(op) != found->second.end();
 }
+
+std::string library_report() {
+  Backends::instance().devices();  // what was looked for is known then
+  return nvidia::Stack::instance().report();
+}
+
+void add_library_root(const std::string& directory) { nvidia::add_python_roots({directory}); }
 
 }  // namespace tracefire
