@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts the NumPy double in the place of `tracefire._core` where the module is not built."""
 
+import importlib.machinery
 import importlib.util
 import os
 import sys

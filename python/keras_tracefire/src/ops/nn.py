@@ -4,6 +4,7 @@
 import math
 
 from keras.src import backend
+from keras.src.backend.common import standardize_dtype
 from keras.src.backend.common.dtypes import result_type
 from keras_tracefire.src import missing
 from keras_tracefire.src.ops import _elementwise as ew
@@ -191,7 +192,7 @@ def one_hot(x, num_classes, axis=-1, dtype=None, sparse=False):
         raise ValueError("`sparse=True` is not supported with the tracefire backend")
     x = convert_to_tensor(x, "int32")
     axis = axis if axis >= 0 else axis + len(x.shape) + 1
-    dtype = backend.standardize_dtype(dtype or backend.floatx())
+    dtype = standardize_dtype(dtype or backend.floatx())
     return _ops.one_hot(x, depth=num_classes, axis=axis, dtype=dtype)
 
 
