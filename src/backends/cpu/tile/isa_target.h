@@ -14,10 +14,12 @@
 #if defined(__clang__)
 #define TF_TARGET_AVX2_BEGIN \
   _Pragma("clang attribute push(__attribute__((target(\"avx2,f16c\"))), apply_to = function)")
-#define TF_TARGET_AVX512_BEGIN                                                  \
-  _Pragma(                                                                      \
-      "clang attribute push(__attribute__((target("                             \
-      "\"avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,prefer-256-bit\"))), apply_to = function)")
+// One literal over two lines: _Pragma takes no literals side by side.
+// clang-format off
+#define TF_TARGET_AVX512_BEGIN                                                                    \
+  _Pragma("clang attribute push(__attribute__((target(\"avx2,f16c,avx512f,avx512bw,avx512dq,\
+avx512vl\"))), apply_to = function)")
+// clang-format on
 #define TF_TARGET_END _Pragma("clang attribute pop")
 /// The next loop has no dependency between its iterations.
 #define TF_IVDEP _Pragma("clang loop vectorize(assume_safety)")

@@ -118,11 +118,11 @@ struct FloorDiv {
 };
 struct Maximum {  // NaN from either side
   template <class T>
-  static T f(T x, T y) { return (x > y) | (x != x) ? x : y; }
+  static T f(T x, T y) { return ((x > y) | (x != x)) ? x : y; }
 };
 struct Minimum {
   template <class T>
-  static T f(T x, T y) { return (x < y) | (x != x) ? x : y; }
+  static T f(T x, T y) { return ((x < y) | (x != x)) ? x : y; }
 };
 
 /// sin or cos: where an argument of the tile is too large for the fast reduction, libm does it.
