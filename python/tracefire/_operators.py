@@ -4,10 +4,11 @@
 import math
 
 from tracefire import _core
+from tracefire import _rows
 from tracefire import _dtypes
 from tracefire import _indexing
 
-_ops = _core.ops
+_ops = _rows
 
 
 def _operands(a, b):

@@ -21,9 +21,10 @@ from keras_tracefire.src.ops._tensor import Tensor
 from keras_tracefire.src.ops._tensor import cast
 from keras_tracefire.src.ops._tensor import convert_to_tensor
 from tracefire import _core
+from tracefire import _rows
 from tracefire import errors
 
-_ops = _core.ops
+_ops = _rows
 __getattr__ = missing.attribute_of(__name__)
 
 # Per dtype: random bits drawn, unsigned dtype of its width, mantissa bits, bit pattern of 1.0.
@@ -55,30 +56,18 @@ def _shape(shape):
 
 def _bits(key, shape, width):
     """Unsigned integers of `width` random bits each."""
-    if width == 64:
-        words = _ops.random_bits(key, shape=shape, algorithm="threefry2x32", words=2)
-        starts, limits = [0] * len(shape), list(shape)
-        strides = [1] * (len(shape) + 1)
-        high, low = [
-            reshape(
-                _ops.slice(words, starts=starts + [i], limits=limits + [i + 1], strides=strides),
-                shape,
-            )
-            for i in (0, 1)
-        ]
-        high, low = cast(high, "uint64"), cast(low, "uint64")
-        return _ops.bitwise_or(_ops.shift_left(high, _core.tensor(32, "uint64")), low)
-    bits = _ops.random_bits(key, shape=shape, algorithm="threefry2x32", words=1)
-    return bits if width == 32 else _ops.cast(bits, dtype=f"uint{width}")
+    return _ops.random_bits(key, shape=shape, algorithm="threefry2x32", dtype=f"uint{width}")
 
 
 def _split(key, count):
     """`count` independent keys."""
-    keys = _ops.random_bits(key, shape=(count,), algorithm="threefry2x32", words=2)
+    words = _bits(key, (count,), 64)
+    high = _ops.cast(_ops.shift_right(words, _core.tensor(32, "uint64")), dtype="uint32")
+    low = _ops.cast(words, dtype="uint32")
     out = []
     for i in range(count):
-        row = _ops.slice(keys, starts=[i, 0], limits=[i + 1, 2], strides=[1, 1])
-        out.append(_ops.reshape(row, shape=(2,)))
+        halves = [_ops.slice(half, starts=[i], limits=[i + 1], strides=[1]) for half in (high, low)]
+        out.append(_ops.concat(*halves, axis=0))
     return out
 
 

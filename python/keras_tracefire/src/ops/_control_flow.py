@@ -15,8 +15,9 @@ from keras_tracefire.src.ops._tensor import computes_now
 from keras_tracefire.src.ops._tensor import convert_to_tensor
 from keras_tracefire.src.ops._tensor import unstack
 from tracefire import _core
+from tracefire import _rows
 
-_ops = _core.ops
+_ops = _rows
 
 
 class _UpdateScope(StatelessScope):

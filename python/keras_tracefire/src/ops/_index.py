@@ -18,8 +18,9 @@ from keras_tracefire.src.ops._tensor import convert_to_tensor
 from keras_tracefire.src.ops._tensor import is_float
 from keras_tracefire.src.ops._tensor import promote
 from tracefire import _core
+from tracefire import _rows
 
-_ops = _core.ops
+_ops = _rows
 
 
 def _from_end(indices, size):

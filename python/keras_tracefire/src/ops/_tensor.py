@@ -11,6 +11,7 @@ from keras.src.backend.common.stateless_scope import StatelessScope
 from keras.src.backend.common.symbolic_scope import SymbolicScope
 from keras_tracefire.src import missing
 from tracefire import _core
+from tracefire import _rows
 from tracefire import _dtypes
 from tracefire import errors
 
@@ -21,7 +22,7 @@ SUPPORTS_GRADIENT = True
 # True would make Keras hand every batch's callbacks to a pool of threads.
 IS_THREAD_SAFE = False
 
-_ops = _core.ops
+_ops = _rows
 Tensor = _core.Tensor
 
 

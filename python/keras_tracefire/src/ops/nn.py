@@ -19,8 +19,9 @@ from keras_tracefire.src.ops._tensor import cast
 from keras_tracefire.src.ops._tensor import convert_to_tensor
 from keras_tracefire.src.ops._tensor import is_float
 from tracefire import _core
+from tracefire import _rows
 
-_ops = _core.ops
+_ops = _rows
 _const = ew.constant_like
 __getattr__ = missing.attribute_of(__name__)
 
