@@ -101,7 +101,8 @@ def _index(tensor):
 
 
 def _format(tensor, spec):
-    return format(tensor.numpy()[()] if not tensor.shape else str(tensor), spec)
+    # Without a specification the value may be unknown: a tensor of a graph being traced.
+    return format(tensor.numpy()[()], spec) if spec and not tensor.shape else str(tensor)
 
 
 def _transposed(tensor):

@@ -4,7 +4,6 @@
 import math
 
 from keras.src.backend.common.backend_utils import canonicalize_axis
-from keras_tracefire.src import missing
 from keras_tracefire.src.ops import _elementwise as ew
 from keras_tracefire.src.ops._create import iota
 from keras_tracefire.src.ops._shape import moveaxis
@@ -18,6 +17,7 @@ from keras_tracefire.src.ops._tensor import convert_to_tensor
 from keras_tracefire.src.ops._tensor import is_float
 from keras_tracefire.src.ops._tensor import promote
 from tracefire import _core
+from tracefire import errors
 
 _ops = _core.ops
 
@@ -101,7 +101,8 @@ def isin(x1, x2, assume_unique=False, invert=False):
 
 def _host_only(name):
     if not computes_now():
-        raise missing.unsupported(
+        raise errors.raised_here(
+            "SizeNeeded",
             f"`{name}` was called in a function that is being traced, where the size of its "
             "result would depend on data",
             "functions whose results have fixed sizes",
