@@ -2,4 +2,4 @@
 #pragma once
 
 /// Marks what libtracefire.so exports; everything else is hidden.
-#define TRACEFIRE_API __attribute__((visibility("default")))
+#define TRACEFIRE_API [[gnu::visibility("default")]]

@@ -71,6 +71,19 @@ TRACEFIRE_API Function trace_function(const std::string& name,
 /// True while a function or region is being traced on this thread.
 TRACEFIRE_API bool is_tracing();
 
+/// While alive, this thread is outside of every function and abstract scope: what is computed is
+/// computed now. For variables that are created while a function is being traced.
+class TRACEFIRE_API InitScope {
+ public:
+  InitScope();
+  ~InitScope();
+  InitScope(const InitScope&) = delete;
+  InitScope& operator=(const InitScope&) = delete;
+
+ private:
+  void* previous_;
+};
+
 /// While alive, operations of this thread only infer dtypes and shapes; nothing can be observed.
 class TRACEFIRE_API AbstractScope {
  public:

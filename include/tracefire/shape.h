@@ -14,8 +14,10 @@ namespace tracefire {
 
 /// One size of a shape: a number, or a symbol whose number is known when a program is bound.
 ///
-/// Symbols are free (a batch size, a data-dependent count; each with an upper bound) or derived
-/// from other dims (N + 1, N * 28). They are interned, so equal expressions compare equal.
+/// Symbols are free (a batch size, a data-dependent count; 0 or more, each with an upper bound) or
+/// derived from other dims (N + 1, N * 28). They are interned in a canonical form (sums of products,
+/// constants folded), so equal expressions compare equal: (N + 1) - 1 is N, N * 28 / 28 is N.
+/// Numbers saturate at the ends of int64 instead of wrapping around.
 class TRACEFIRE_API Dim {
  public:
   constexpr Dim() = default;
@@ -47,10 +49,12 @@ class TRACEFIRE_API Dim {
   int32_t symbol_ = -1;
 };
 
+// An expression with more than 500 parts becomes a new free symbol of the same bound.
 TRACEFIRE_API Dim operator+(Dim a, Dim b);
 TRACEFIRE_API Dim operator-(Dim a, Dim b);
 TRACEFIRE_API Dim operator*(Dim a, Dim b);
-/// Rounded towards negative infinity; division by a constant zero gives 0.
+/// Rounded towards negative infinity; division by zero gives 0. (N * 28) / N is simplified to 28,
+/// as if N were not 0.
 TRACEFIRE_API Dim floor_div(Dim a, Dim b);
 TRACEFIRE_API Dim max(Dim a, Dim b);
 
@@ -59,7 +63,8 @@ class TRACEFIRE_API DimEnv {
  public:
   void set(int32_t symbol, int64_t value) { values_[symbol] = value; }
   bool has(int32_t symbol) const { return values_.count(symbol) != 0; }
-  /// Number of `dim`, or -1 where a free symbol in it has none yet.
+  /// Number of `dim`, or -1 where a free symbol in it has none yet. Any negative result means that
+  /// `dim` is no size (N - 5 with N = 3).
   int64_t eval(Dim dim) const;
   const std::unordered_map<int32_t, int64_t>& values() const { return values_; }
 
@@ -69,6 +74,9 @@ class TRACEFIRE_API DimEnv {
 
 /// Free symbols in `dim` (itself, or those it is derived from), without duplicates.
 TRACEFIRE_API std::vector<int32_t> free_symbols(Dim dim);
+
+/// `dim` with free symbols replaced by the dims that `by` has for them; others stay.
+TRACEFIRE_API Dim substitute(Dim dim, const std::unordered_map<int32_t, Dim>& by);
 
 /// Sizes of a tensor, outermost first. Rank 0 is a scalar.
 class TRACEFIRE_API Shape {
@@ -93,7 +101,9 @@ class TRACEFIRE_API Shape {
   std::vector<int64_t> sizes() const;
   /// The same shape with symbols replaced by their numbers in `env`.
   Shape bind(const DimEnv& env) const;
-  /// "(128, 784)", "(N, 10)", "()" as NumPy writes them.
+  /// The same shape with free symbols replaced by the dims that `by` has for them.
+  Shape substitute(const std::unordered_map<int32_t, Dim>& by) const;
+  /// "(128, 784)", "(N, 10)", "(3,)", "()" as NumPy writes them.
   std::string str() const;
 
   friend bool operator==(const Shape& a, const Shape& b) { return a.dims_ == b.dims_; }

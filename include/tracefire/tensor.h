@@ -99,6 +99,8 @@ class TRACEFIRE_API Variable {
   Variable() = default;
   explicit Variable(const Tensor& initial, std::string name = "", bool trainable = true);
 
+  explicit Variable(std::shared_ptr<trace::Slot> slot) : slot_(std::move(slot)) {}
+
   bool defined() const { return slot_ != nullptr; }
   Tensor read() const;
   /// `value` must have the variable's dtype and shape (kDTypeMismatch, kShapeMismatch).

@@ -9,12 +9,11 @@
 
 #include "error_codes.h"  // generated from schema/errors.json
 #include "tracefire/error.h"
-#include "tracefire/export.h"
 
 namespace tracefire {
 
 /// Success, or a catalogued error with its text. Cheap to copy; [[nodiscard]] so that none is lost.
-class [[nodiscard]] TRACEFIRE_API Status {
+class [[nodiscard]] Status {
  public:
   Status() = default;
   Status(ErrorCode code, std::string message)
@@ -38,6 +37,11 @@ class [[nodiscard]] TRACEFIRE_API Status {
   };
   std::shared_ptr<const Body> error_;
 };
+
+/// The kind that the catalogue gives `code`.
+ErrorKind error_kind(ErrorCode code);
+/// The catalogue's entry with this number, or nullptr.
+const CatalogueEntry* find_catalogue_entry(uint16_t number);
 
 /// A value or the error that prevented it.
 template <class T>
@@ -80,16 +84,16 @@ Status error(ErrorCode code, const Parts&... parts) {
 #define TRACEFIRE_JOIN_(a, b) a##b
 #define TRACEFIRE_JOIN(a, b) TRACEFIRE_JOIN_(a, b)
 /// Returns from the function with the status of `expr` where it is an error.
-#define TF_RETURN_IF_ERROR(expr)                       \
-  do {                                                 \
-    ::tracefire::Status tf_status_ = (expr);           \
-    if (!tf_status_.ok()) return tf_status_;           \
+#define TF_RETURN_IF_ERROR(expr)             \
+  do {                                       \
+    ::tracefire::Status tf_status_ = (expr); \
+    if (!tf_status_.ok()) return tf_status_; \
   } while (0)
 /// `TF_ASSIGN(auto x, f())`: x is the value, or the function returns the error.
 #define TF_ASSIGN(lhs, expr) TF_ASSIGN_IMPL(TRACEFIRE_JOIN(tf_result_, __LINE__), lhs, expr)
-#define TF_ASSIGN_IMPL(tmp, lhs, expr)     \
-  auto tmp = (expr);                       \
-  if (!tmp.ok()) return tmp.status();      \
+#define TF_ASSIGN_IMPL(tmp, lhs, expr) \
+  auto tmp = (expr);                   \
+  if (!tmp.ok()) return tmp.status();  \
   lhs = std::move(*tmp)
 
 }  // namespace tracefire

@@ -23,11 +23,16 @@ class Builder {
   /// the row's defaults. Throws nothing: see add().
   Result<Value> add(OpId op, std::vector<Value> inputs, Attrs attrs = {},
                     std::vector<GraphPtr> regions = {});
+  /// Adds a node as it is, with its regions, device and location. Where `node.outputs` is filled and
+  /// agrees with what the row infers, those types are kept, with their layouts and their symbols of
+  /// data-dependent sizes; else they are replaced.
   Result<Value> add(Node node);
   /// As add(), by name, for code that knows the op fits (gradients, decompositions): a failure is
   /// kept and returned by finish(), and the value returned is then invalid.
   Value op(std::string_view name, std::vector<Value> inputs, Attrs attrs = {},
            std::vector<GraphPtr> regions = {});
+  /// The value of `result`, or keeps its failure as op() does.
+  Value keep(Result<Value> result);
   /// Scalar constant of `dtype` (rank 0), with broadcasting left to the user op.
   Value scalar(double value, DType dtype);
 
@@ -53,7 +58,8 @@ class Builder {
 };
 
 /// Adds all nodes of `graph` to `builder` with `args` for its parameters; returns its results'
-/// values in `builder`, in order.
+/// values in `builder`, in order. Symbols of parameter types become the dims of `args`; symbols of
+/// data-dependent sizes become new ones, so that a graph may be inlined twice.
 Result<std::vector<Value>> inline_graph(const Graph& graph, const std::vector<Value>& args,
                                         Builder* builder);
 

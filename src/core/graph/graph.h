@@ -56,6 +56,8 @@ struct Node {
   std::vector<GraphPtr> regions;  ///< if: then, else; while: cond, body; fused: the loop body
   Device device;                  ///< fixed by the user or by place; unset before
   bool device_by_user = false;    ///< placed by hand: never counts as a fall-back
+  /// Set by place: why the node runs on the CPU although another device was wanted; else empty.
+  std::string fell_back;
   Location location;              ///< the user's source line
   std::string name;               ///< name scope, "dense/matmul"; may be empty
 };
@@ -89,9 +91,9 @@ class Graph {
   std::vector<ResultValue> results;
 
   const ValueType& type(Value value) const {
-    return value.is_param() ? params[static_cast<size_t>(value.index)].type
-                            : nodes[static_cast<size_t>(value.node)]
-                                  .outputs[static_cast<size_t>(value.index)];
+    return value.is_param()
+               ? params[static_cast<size_t>(value.index)].type
+               : nodes[static_cast<size_t>(value.node)].outputs[static_cast<size_t>(value.index)];
   }
   const Node& node(Value value) const { return nodes[static_cast<size_t>(value.node)]; }
 };

@@ -31,7 +31,14 @@ class OpTable final : public OpSet {
   std::vector<std::pair<std::string_view, OpId>> by_name_;  // sorted
 };
 
-/// Work of a node with bound sizes.
+/// The error for a name that no row has, with the closest one that exists.
+Status unknown_op(std::string_view name);
+
+/// The node with numbers for its symbols, in result types and shape attributes.
+Node bind_node(const Node& node, const DimEnv& env);
+
+/// Work of a node with bound sizes. A control node adds its regions: one pass through a loop, the
+/// dearer of two branches.
 Cost node_cost(const Graph& graph, const Node& node, const DimEnv& env);
 
 // Families; each file of this room defines one.

@@ -21,27 +21,42 @@ const trace::Cell& cell_of(const Tensor& tensor) {
 
 const char* attr_type_name(AttrType type) {
   switch (type) {
-    case AttrType::kFlag: return "flag";
-    case AttrType::kInteger: return "integer";
-    case AttrType::kReal: return "real";
-    case AttrType::kText: return "text";
-    case AttrType::kDType: return "dtype";
-    case AttrType::kInts: return "ints";
-    case AttrType::kShape: return "shape";
+    case AttrType::kFlag:
+      return "flag";
+    case AttrType::kInteger:
+      return "integer";
+    case AttrType::kReal:
+      return "real";
+    case AttrType::kText:
+      return "text";
+    case AttrType::kDType:
+      return "dtype";
+    case AttrType::kInts:
+      return "ints";
+    case AttrType::kShape:
+      return "shape";
   }
   return "";
 }
 
 const char* op_class_name(OpClass op_class) {
   switch (op_class) {
-    case OpClass::kElementwise: return "elementwise";
-    case OpClass::kReduction: return "reduction";
-    case OpClass::kMovement: return "movement";
-    case OpClass::kProduct: return "product";
-    case OpClass::kRandom: return "random";
-    case OpClass::kComposite: return "composite";
-    case OpClass::kControl: return "control";
-    case OpClass::kHost: return "host";
+    case OpClass::kElementwise:
+      return "elementwise";
+    case OpClass::kReduction:
+      return "reduction";
+    case OpClass::kMovement:
+      return "movement";
+    case OpClass::kProduct:
+      return "product";
+    case OpClass::kRandom:
+      return "random";
+    case OpClass::kComposite:
+      return "composite";
+    case OpClass::kControl:
+      return "control";
+    case OpClass::kHost:
+      return "host";
   }
   return "";
 }
@@ -74,15 +89,15 @@ Device Tensor::device() const { return cell_of(*this).device; }
 Tensor Tensor::to(Device device) const {
   if (cell_of(*this).device == device) return *this;
   DeviceScope scope(device);
-  return apply("copy", std::span(this, 1), {{"device", device.str()}})[0];
+  return apply_op("copy", std::span(this, 1), {{"device", device.str()}})[0];
 }
 
 void Tensor::check_count(size_t count, const std::vector<int64_t>& sizes) {
   int64_t expected = 1;
   for (int64_t size : sizes) expected *= size;
   if (static_cast<int64_t>(count) != expected) {
-    error(ErrorCode::kShapeMismatch, count, " values were given for shape ",
-          Shape::of(sizes).str(), ", which has ", expected)
+    error(ErrorCode::kShapeMismatch, count, " values were given for shape ", Shape::of(sizes).str(),
+          ", which has ", expected)
         .throw_if_error();
   }
 }
@@ -131,7 +146,7 @@ const std::vector<OpSpec>& op_specs() {
   return specs;
 }
 
-std::vector<Tensor> apply(int op, std::span<const Tensor> inputs, const AttrList& attrs) {
+std::vector<Tensor> apply_op(int op, std::span<const Tensor> inputs, const AttrList& attrs) {
   const auto rows = OpTable::instance().rows();
   if (op < 0 || op >= static_cast<int>(rows.size())) {
     error(ErrorCode::kUnknownOp, "operation number ", op, " does not exist; there are ",
@@ -146,22 +161,21 @@ std::vector<Tensor> apply(int op, std::span<const Tensor> inputs, const AttrList
   }
   Attrs set;
   for (const auto& [name, value] : attrs) set.set(name, value);
-  auto outputs =
-      trace::record(static_cast<OpId>(op), std::move(cells), std::move(set)).value();
+  auto outputs = trace::record(static_cast<OpId>(op), std::move(cells), std::move(set)).value();
   std::vector<Tensor> tensors;
   tensors.reserve(outputs.size());
   for (trace::CellPtr& cell : outputs) tensors.emplace_back(std::move(cell));
   return tensors;
 }
 
-std::vector<Tensor> apply(std::string_view op, std::span<const Tensor> inputs,
+std::vector<Tensor> apply_op(std::string_view op, std::span<const Tensor> inputs,
                           const AttrList& attrs) {
   const auto id = OpTable::instance().find(op);
   if (!id) {
     error(ErrorCode::kUnknownOp, "there is no operation '", op, "'; docs/ops.md lists all")
         .throw_if_error();
   }
-  return apply(static_cast<int>(*id), inputs, attrs);
+  return apply_op(static_cast<int>(*id), inputs, attrs);
 }
 
 DeviceScope::DeviceScope(Device device) {

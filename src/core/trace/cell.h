@@ -26,9 +26,9 @@ struct TraceNode;
 struct Cell {
   enum State : int { kPending = 0, kReady = 1, kFailed = 2 };
 
-  uint64_t id = 0;      ///< unique in the process
+  uint64_t id = 0;  ///< unique in the process
   ValueType type;
-  Device device;        ///< fixed when traced
+  Device device;  ///< fixed when traced
   /// Scope that owns the value: parameters and nodes of a function being traced. Eager: 0.
   uint64_t scope = 0;
 
@@ -45,7 +45,7 @@ using CellPtr = std::shared_ptr<Cell>;
 
 /// A recorded operation. Immutable.
 struct TraceNode {
-  Node node;  ///< inputs unused here: cells instead
+  Node node;            ///< inputs unused here: cells instead
   uint64_t serial = 0;  ///< program order over all threads
   std::vector<CellPtr> inputs;
   std::vector<std::weak_ptr<Cell>> outputs;

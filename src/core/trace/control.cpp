@@ -115,8 +115,8 @@ Tensors cond(const Tensor& pred, const std::function<Tensors()>& then_fn,
   GraphPtr else_graph = trace::lower(*no.scope, no.outputs, &layout).value().graph;
   std::vector<CellPtr> operands{pred.cell()};
   add_operands(layout, &operands);
-  return record_control("if", std::move(operands), {}, {then_graph, else_graph},
-                        yes.outputs.size(), 0, layout);
+  return record_control("if", std::move(operands), {}, {then_graph, else_graph}, yes.outputs.size(),
+                        0, layout);
 }
 
 Tensors while_loop(const std::function<Tensor(const Tensors&)>& cond,
@@ -161,20 +161,23 @@ Tensors host_call(const HostFunction& function, const Tensors& inputs,
                   const std::vector<TensorSpec>& outputs) {
   Attrs attrs;
   attrs.set("callback", trace::register_host_function(function));
-  std::vector<int64_t> dtypes;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    dtypes.push_back(static_cast<int64_t>(outputs[i].dtype));
-    attrs.set("shape" + std::to_string(i), outputs[i].shape);
+  std::vector<int64_t> dtypes, ranks;
+  Shape dims;
+  for (const TensorSpec& output : outputs) {
+    dtypes.push_back(static_cast<int64_t>(output.dtype));
+    ranks.push_back(output.shape.rank());
+    for (Dim dim : output.shape) dims.push_back(dim);
   }
   attrs.set("dtypes", std::move(dtypes));
+  attrs.set("ranks", std::move(ranks));
+  attrs.set("dims", std::move(dims));
   return tensors_of(trace::record(OpTable::instance().id("host_call"),
                                   cells_of(inputs, "host_call"), std::move(attrs))
                         .value());
 }
 
 void print(const std::string& format, const Tensors& values) {
-  trace::record(OpTable::instance().id("print"), cells_of(values, "print"),
-                {{"format", format}})
+  trace::record(OpTable::instance().id("print"), cells_of(values, "print"), {{"format", format}})
       .value();
 }
 

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# The front door. Everything made lies in build/ and .venv/.
+#
+#   make          builds the library, the command line, the Python module and the tests
+#   make demo     trains a network on real data, here, now, and says where it ran
+#   make test     everything CI runs;  make test-deep adds the long tests and all sanitizers
+#   make wheel    a Python wheel that runs on other machines (PYTHON=python3.12)
+#   make lint | format | deps | clean
+
+BUILD ?= build
+JOBS ?= $(shell nproc)
+NINJA ?= ninja
+CMAKE_FLAGS ?=
+export JOBS NINJA
+
+.PHONY: build demo test test-deep wheel lint format deps clean setup
+.DEFAULT_GOAL := build
+
+setup:
+	@scripts/setup
+
+deps:
+	@python3 scripts/fetch_deps
+
+$(BUILD)/build.ninja:
+	@cmake -S . -B $(BUILD) -G Ninja $(CMAKE_FLAGS) > $(BUILD)/configure.log 2>&1 \
+	  || { cat $(BUILD)/configure.log; rm -f $(BUILD)/build.ninja; exit 1; }
+
+build: setup
+	@mkdir -p $(BUILD)
+	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
+	@$(NINJA) -C $(BUILD) -j$(JOBS)
+
+demo: build
+	@scripts/demo
+
+test: build
+	@scripts/setup --sanitize
+	@scripts/run_tests --build $(BUILD)
+
+test-deep: build
+	@scripts/setup --sanitize
+	@scripts/run_tests --build $(BUILD) --deep
+
+# PYTHON names the Python that the wheel is for, not the one of .venv.
+wheel:
+	@env -u PYTHON scripts/setup
+	@.venv/bin/python scripts/make_wheel $(if $(PYTHON),--python $(PYTHON))
+
+lint:
+	@python3 scripts/run_tests --only lint
+
+format:
+	@git ls-files '*.h' '*.cpp' '*.cu' | xargs -r clang-format -i
+
+clean:
+	rm -rf build

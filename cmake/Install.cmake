@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# `cmake --install build --prefix DIR`: headers, library, programs. The Python wheel installs only
+# the component 'python' (see scripts/make_wheel).
+include(GNUInstallDirs)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tracefire" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+        COMPONENT cpp)
+install(TARGETS tracefire ${TRACEFIRE_PROGRAMS} EXPORT tracefire COMPONENT cpp)
+install(EXPORT tracefire NAMESPACE tracefire:: DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/tracefire"
+        FILE tracefire-config.cmake COMPONENT cpp)
+if(TRACEFIRE_ONEDNN)
+  install(FILES "${TRACEFIRE_DEPS_DIR}/onednn/lib/libdnnl.so.3" DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+          COMPONENT cpp)
+endif()

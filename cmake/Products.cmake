@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+# What is linked from the rooms: libtracefire.so, the command line, tools with binaries of their own.
+
+# A linker that finds no symbol says so here, not when the program starts.
+set(no_undefined)
+if(NOT TRACEFIRE_SANITIZE)
+  set(no_undefined LINKER:--no-undefined)
+endif()
+
+# For a wheel: the C++ library is linked in and hidden, so that it does not matter which is installed.
+# libgcc_s stays shared: exceptions that pass from one library to another abort with two unwinders.
+option(TRACEFIRE_STATIC_RUNTIME "Link libstdc++ statically into libtracefire.so and the Python module" OFF)
+set(static_runtime -static-libstdc++ LINKER:--exclude-libs,ALL)
+
+# libtracefire.so: every room. The Python module, the command line and users link to it.
+add_library(tracefire SHARED "${pch_source}")
+tracefire_link_rooms(tracefire ${TRACEFIRE_ROOMS})
+target_include_directories(tracefire INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+target_compile_features(tracefire INTERFACE cxx_std_20)
+target_link_options(tracefire PRIVATE ${no_undefined}
+                    "LINKER:--version-script,${PROJECT_SOURCE_DIR}/cmake/exports.map")
+set_target_properties(tracefire PROPERTIES LINK_DEPENDS "${PROJECT_SOURCE_DIR}/cmake/exports.map")
+if(TRACEFIRE_STATIC_RUNTIME)
+  target_link_options(tracefire PRIVATE ${static_runtime})
+endif()
+set_target_properties(tracefire PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+add_library(tracefire::tracefire ALIAS tracefire)
+
+# tracefire_program(name SOURCE file [ROOMS room...] [LIBRARY]): a program, made once its main exists.
+# With LIBRARY it is linked to libtracefire.so, else it holds the objects of ROOMS.
+function(tracefire_program name)
+  cmake_parse_arguments(ARG "LIBRARY" "SOURCE" "ROOMS" ${ARGN})
+  file(GLOB source CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${ARG_SOURCE}")
+  if(NOT source)
+    return()
+  endif()
+  add_library(${name}_main OBJECT "${source}")
+  tracefire_compile(${name}_main)
+  add_executable(${name}_program $<TARGET_OBJECTS:${name}_main>)
+  set_target_properties(${name}_program PROPERTIES OUTPUT_NAME ${name} LINKER_LANGUAGE CXX)
+  if(ARG_LIBRARY)
+    target_link_libraries(${name}_program PRIVATE tracefire)
+  endif()
+  tracefire_link_rooms(${name}_program ${ARG_ROOMS})
+  set(TRACEFIRE_PROGRAMS ${TRACEFIRE_PROGRAMS} ${name}_program PARENT_SCOPE)
+endfunction()
+
+# The command line's code lies in libtracefire.so, where it reaches the tools; main.cpp only calls it.
+tracefire_program(tracefire SOURCE src/tools/cli/main.cpp LIBRARY)
+# These work for any framework, also where libtracefire.so is not.
+tracefire_program(tracefire-doctor SOURCE src/tools/doctor/main.cpp
+                  ROOMS core/base backends/nvidia tools/doctor tools/monitor tools/inject)
+# Prints the op table as JSON; links only what the table needs, so that generators run early.
+tracefire_program(optable SOURCE src/core/ops/optable_main.cpp
+                  ROOMS core/base core/graph core/ops)

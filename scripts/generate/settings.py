@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes settings_table.h (enums, rows and typed readers) from schema/settings.json.
+
+usage: settings.py --root TREE (--list-inputs | --list-outputs | --out DIR)
+"""
+import argparse
+import json
+import os
+import sys
+
+INPUT = "schema/settings.json"
+OUTPUT = "settings_table.h"
+TYPES = {"flag": "bool", "integer": "int64_t", "real": "double", "text": "std::string"}
+
+
+def camel(name):
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def fail(name, why):
+    sys.exit(f"{INPUT}: setting {name}: {why}")
+
+
+def text_of(value):
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def check(settings):
+    names = [s["name"] for s in settings]
+    for s in settings:
+        if names.count(s["name"]) != 1:
+            fail(s["name"], "appears twice")
+        if s["type"] not in (*TYPES, "choice"):
+            fail(s["name"], f"has the unknown type {s['type']}")
+        if s["type"] == "choice" and s["default"] not in s["values"]:
+            fail(s["name"], "has a default that is none of its values")
+        if not s.get("doc"):
+            fail(s["name"], "has no doc")
+
+
+def render(settings):
+    q = json.dumps
+    lines = ["// Generated from schema/settings.json; do not edit.", "#pragma once",
+             "#include <cstdint>", "#include <string>", "namespace tracefire {"]
+    for s in settings:
+        if s["type"] == "choice":
+            values = ", ".join("k" + camel(v) for v in s["values"])
+            lines.append(f"enum class {s['enum']} : uint8_t {{ {values} }};")
+    lines += ["enum class SettingType : uint8_t { kFlag, kInteger, kReal, kText, kChoice };",
+              "struct SettingRow {",
+              "  const char* name; SettingType type; const char* fallback;",
+              "  const char* values;  // of a choice, separated by '|'",
+              "  double min, max; const char* unit; const char* doc;", "};",
+              "inline constexpr SettingRow kSettingTable[] = {"]
+    for s in settings:
+        values = "|".join(s.get("values", []))
+        lines.append(f"  {{{q(s['name'])}, SettingType::k{camel(s['type'])}, {q(text_of(s['default']))}, "
+                     f"{q(values)}, {float(s.get('min', -1e300))}, {float(s.get('max', 1e300))}, "
+                     f"{q(s.get('unit', ''))}, {q(s['doc'])}}},")
+    lines += ["};", f"inline constexpr int kSettingCount = {len(settings)};", "namespace settings {",
+              "namespace detail {", "int64_t integer(int index);", "double real(int index);",
+              "std::string text(int index);", "}  // namespace detail"]
+    for i, s in enumerate(settings):
+        unit = f" Unit: {s['unit']}." if "unit" in s else ""
+        lines.append(f"/// {s['doc']}{unit}")
+        reader = {"real": "real", "text": "text"}.get(s["type"], "integer")
+        call = f"detail::{reader}({i})"
+        if s["type"] == "flag":
+            call += " != 0"
+        if s["type"] == "choice":
+            call = f"static_cast<{s['enum']}>({call})"
+        result = s.get("enum") or TYPES[s["type"]]
+        lines.append(f"inline {result} {s['name']}() {{ return {call}; }}")
+    return lines + ["}  // namespace settings", "}  // namespace tracefire", ""]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--root", required=True)
+    parser.add_argument("--list-inputs", action="store_true")
+    parser.add_argument("--list-outputs", action="store_true")
+    parser.add_argument("--out")
+    args = parser.parse_args()
+    if args.list_inputs:
+        print(INPUT)
+    elif args.list_outputs:
+        print(OUTPUT)
+    else:
+        with open(os.path.join(args.root, INPUT), encoding="utf-8") as f:
+            settings = json.load(f)["settings"]
+        check(settings)
+        with open(os.path.join(args.out, OUTPUT), "w", encoding="utf-8") as f:
+            f.write("\n".join(render(settings)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "backends/cpu/tile/tile_table.h"
+#include "tracefire/dtype.h"
+
+namespace tracefire::cpu {
+
+/// C [m, n] = A [m, k] B [k, n] on one thread. Strides are in elements, so transposed operands are
+/// operands with other strides; C's columns are adjacent.
+struct GemmShape {
+  int64_t m, n, k;
+  int64_t a_row, a_column;
+  int64_t b_row, b_column;
+  int64_t c_row;
+};
+
+/// A product bound to sizes. run() may be called from several threads at once.
+class Gemm {
+ public:
+  virtual ~Gemm() = default;
+  virtual void run(const void* a, const void* b, void* c) const = 0;
+  virtual std::string name() const = 0;
+};
+
+/// oneDNN's product of f32, bf16 or f16, or null (and why in `refusal`) where it has none for this
+/// machine. The only use of oneDNN is behind this function.
+std::shared_ptr<const Gemm> make_onednn_gemm(DType dtype, const GemmShape& shape,
+                                             std::string* refusal);
+bool has_onednn();
+
+/// Our own product of f32, f64 and integers, which wrap around.
+std::shared_ptr<const Gemm> make_own_gemm(DType dtype, const GemmShape& shape);
+
+/// Loops of the own product for each register type; null: none.
+using GemmFn = void (*)(const GemmShape& shape, const void* a, const void* b, void* c);
+struct GemmTable {
+  GemmFn functions[kRegTypes] = {};
+};
+void fill_gemm_baseline(GemmTable* table);
+void fill_gemm_avx2(GemmTable* table);
+
+}  // namespace tracefire::cpu

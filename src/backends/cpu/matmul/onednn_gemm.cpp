@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one file that knows oneDNN. Every call runs on the thread that makes it: our pool decides
+// what runs in parallel, because a barrier of OpenMP's threads waits whole scheduler slices where
+// a core is busy.
+
+#include "backends/cpu/matmul/gemm.h"
+
+#if TRACEFIRE_HAS_ONEDNN
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <dnnl.hpp>
+#endif
+
+namespace tracefire::cpu {
+
+#if TRACEFIRE_HAS_ONEDNN
+namespace {
+
+/// Sets OpenMP to one thread in this thread for a moment: the process may use OpenMP elsewhere.
+/// Primitives are made and run under the same setting. The library brings OpenMP with it.
+class OneOpenMpThread {
+ public:
+  OneOpenMpThread() {
+    if (functions().get == nullptr || functions().set == nullptr) return;
+    before_ = functions().get();
+    if (before_ != 1) functions().set(1);
+  }
+  ~OneOpenMpThread() {
+    if (before_ > 1) functions().set(before_);
+  }
+  OneOpenMpThread(const OneOpenMpThread&) = delete;
+  OneOpenMpThread& operator=(const OneOpenMpThread&) = delete;
+
+ private:
+  struct Functions {
+    int (*get)();
+    void (*set)(int);
+  };
+  static const Functions& functions() {
+    static const Functions found = {
+        reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "omp_get_max_threads")),
+        reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"))};
+    return found;
+  }
+  int before_ = 1;
+};
+
+const dnnl::engine& engine() {
+  static const dnnl::engine& engine = *new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+/// What a thread needs to run primitives: a stream, and scratch memory that grows.
+struct ThreadState {
+  dnnl::stream stream{engine()};
+  void* scratch = nullptr;
+  size_t size = 0;
+  ~ThreadState() { std::free(scratch); }
+  void* reserve(size_t bytes) {
+    if (bytes > size) {
+      std::free(scratch);
+      size = (bytes + 4095) / 4096 * 4096;
+      scratch = std::aligned_alloc(4096, size);
+    }
+    return scratch;
+  }
+};
+
+dnnl::memory::data_type data_type(DType dtype) {
+  switch (dtype) {
+    case DType::kF32: return dnnl::memory::data_type::f32;
+    case DType::kBF16: return dnnl::memory::data_type::bf16;
+    case DType::kF16: return dnnl::memory::data_type::f16;
+    default: return dnnl::memory::data_type::undef;
+  }
+}
+
+class OneDnnGemm final : public Gemm {
+ public:
+  OneDnnGemm(DType dtype, const GemmShape& s) {
+    using Dims = dnnl::memory::dims;
+    const dnnl::memory::data_type type = data_type(dtype);
+    a_ = dnnl::memory::desc(Dims{s.m, s.k}, type, Dims{s.a_row, s.a_column});
+    b_ = dnnl::memory::desc(Dims{s.k, s.n}, type, Dims{s.b_row, s.b_column});
+    c_ = dnnl::memory::desc(Dims{s.m, s.n}, type, Dims{s.c_row, 1});
+    dnnl::primitive_attr attributes;
+    // Scratch memory is ours: a primitive then runs in several threads at once.
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const dnnl::matmul::primitive_desc description(engine(), a_, b_, c_, attributes);
+    primitive_ = dnnl::matmul(description);
+    scratch_ = description.scratchpad_desc();
+    name_ = std::string("onednn_") + description.impl_info_str();
+  }
+
+  void run(const void* a, const void* b, void* c) const override {
+    const OneOpenMpThread one;
+    thread_local ThreadState state;
+    dnnl::memory scratch(scratch_, engine(), state.reserve(scratch_.get_size()));
+    primitive_.execute(state.stream,
+                       {{DNNL_ARG_SRC, dnnl::memory(a_, engine(), const_cast<void*>(a))},
+                        {DNNL_ARG_WEIGHTS, dnnl::memory(b_, engine(), const_cast<void*>(b))},
+                        {DNNL_ARG_DST, dnnl::memory(c_, engine(), c)},
+                        {DNNL_ARG_SCRATCHPAD, scratch}});
+    state.stream.wait();
+  }
+  std::string name() const override { return name_; }
+
+ private:
+  dnnl::memory::desc a_, b_, c_, scratch_;
+  dnnl::matmul primitive_;
+  std::string name_;
+};
+
+}  // namespace
+
+bool has_onednn() { return true; }
+
+std::shared_ptr<const Gemm> make_onednn_gemm(DType dtype, const GemmShape& shape,
+                                             std::string* refusal) {
+  if (data_type(dtype) == dnnl::memory::data_type::undef) {
+    *refusal = std::string("no products of ") + std::string(dtype_name(dtype));
+    return nullptr;
+  }
+  const OneOpenMpThread one;
+  try {
+    return std::make_shared<OneDnnGemm>(dtype, shape);
+  } catch (const dnnl::error& failure) {
+    *refusal = failure.what();
+    return nullptr;
+  }
+}
+
+#else
+
+bool has_onednn() { return false; }
+
+std::shared_ptr<const Gemm> make_onednn_gemm(DType, const GemmShape&, std::string* refusal) {
+  *refusal = "this build has no oneDNN";
+  return nullptr;
+}
+
+#endif
+
+}  // namespace tracefire::cpu

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/base/status.h"
+#include "settings_table.h"  // generated from schema/settings.json: settings::max_pending_nodes() …
+
+namespace tracefire {
+
+/// Who gave a setting its value; a later one in this list wins over an earlier one.
+enum class SettingSource : uint8_t {
+  kDefault,
+  kFlag,         ///< of a command
+  kEnvironment,  ///< TRACEFIRE_NAME
+  kCall,         ///< the running program
+};
+
+/// Gives the setting `name` the value written as `value` ("256", "true", "strict"). Where a
+/// stronger source has spoken already, only checks it. Errors: kBadSetting, with what is allowed
+/// and, for an unknown name, the closest one. Thread-safe.
+Status set_setting(std::string_view name, std::string_view value,
+                   SettingSource source = SettingSource::kCall);
+
+/// Value of the setting as text, as set_setting() reads it.
+Result<std::string> setting_text(std::string_view name);
+Result<SettingSource> setting_source(std::string_view name);
+
+/// Goes up with every change, so that what is derived from settings can be kept.
+uint64_t settings_generation();
+
+/// Forgets every value that was set and reads the environment again. For tests.
+void reset_settings();
+
+}  // namespace tracefire

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracefire/config.h"
+
+#include "core/base/settings.h"
+#include "core/engine/engine.h"
+#include "core/engine/splice.h"
+#include "core/runtime/placement_log.h"
+#include "core/runtime/transfer.h"
+
+namespace tracefire {
+
+std::vector<DeviceDescription> list_devices() {
+  std::vector<DeviceDescription> out;
+  for (DeviceBackend* device : Backends::instance().devices()) {
+    const DeviceInfo& info = device->info();
+    out.push_back({info.device, info.name, info.architecture, info.memory_bytes, info.driver});
+  }
+  return out;
+}
+
+std::string why_no_gpu() { return Backends::instance().why_no_gpu(); }
+Device default_device() { return Engine::instance().default_device(); }
+
+std::string library_report() { return Backends::instance().library_report(); }
+void add_library_root(const std::string& directory) {
+  Backends::instance().add_library_root(directory);
+}
+
+void set_cpu_devices(int count) { Backends::instance().set_cpu_devices(count).throw_if_error(); }
+
+void set_soft_device_placement(bool soft) {
+  set_setting("device_policy", soft ? "soft" : "strict").throw_if_error();
+}
+
+void set_log_device_placement(bool log) {
+  set_setting("log_device_placement", log ? "true" : "false").throw_if_error();
+  trace::flush_pending(Trigger::kPlacementLog);
+  trace::firing_limits().op_by_op = log;
+  log ? start_placement_log() : stop_placement_log();
+}
+
+void set_tensor_float_32(bool allowed) {
+  set_setting("matmul_precision", allowed ? "tf32" : "highest").throw_if_error();
+}
+
+void change_setting(const std::string& name, const std::string& value) {
+  if (name == "log_device_placement" && (value == "true" || value == "false")) {
+    set_log_device_placement(value == "true");  // also starts or stops the log
+  } else {
+    set_setting(name, value).throw_if_error();
+  }
+}
+
+std::string setting(const std::string& name) { return setting_text(name).value(); }
+
+void mask_ops(const std::string& device_kind, const std::vector<std::string>& ops) {
+  Backends::instance().mask(register_device_kind(device_kind), ops);
+}
+
+MemoryInfo memory_info(Device device) {
+  const MemoryStats stats = Backends::instance().find(device).value()->memory();
+  return {stats.in_use, stats.peak, stats.reserved, stats.limit};
+}
+
+void set_interrupt_check(std::function<bool()> check) {
+  Executor::instance().set_interrupt_check(std::move(check));
+}
+
+void synchronize() {
+  flush();
+  for (DeviceBackend* device : Backends::instance().devices()) {
+    synchronize_device(device->device()).throw_if_error();
+  }
+}
+
+Variable variable_of(const trace::SlotPtr& slot) { return Variable(slot); }
+
+}  // namespace tracefire

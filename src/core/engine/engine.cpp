@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/engine.h"
+
+#include <cstdlib>
+
+#include "core/base/settings.h"
+#include "core/graph/text.h"
+#include "core/ops/op_table.h"
+#include "core/runtime/placement_log.h"
+
+namespace tracefire {
+
+Engine& Engine::instance() {
+  static Engine& engine = *new Engine;  // outlives every thread that may still observe
+  return engine;
+}
+
+Engine::Engine() {
+  trace::set_firer(this);
+  Executor::instance().set_host_handler(serve_host_step);
+  trace::FiringLimits& limits = trace::firing_limits();
+  limits.nodes = settings::max_pending_nodes();
+  limits.bytes = settings::max_pinned_bytes();
+  if (settings::log_device_placement()) {
+    limits.op_by_op = true;
+    start_placement_log();
+  }
+}
+
+Device Engine::default_device() {
+  static const Device device = Backends::instance().default_device();
+  return device;
+}
+
+bool Engine::finishes_before_return(Device device, const Node& node,
+                                    const std::vector<ValueType>& inputs) {
+  if (device.kind != Device::kCpu || !node.regions.empty()) return false;
+  for (const ValueType& type : inputs) {
+    if (!type.shape.is_constant()) return false;
+  }
+  const OpRow& row = OpTable::instance().row(node.op);
+  const Cost cost = row.cost(node, inputs);
+  const double seconds = std::max(cost.flops / settings::cpu_flops_per_second(),
+                                  cost.bytes / settings::cpu_bytes_per_second());
+  return seconds * 1e3 > settings::cpu_wait_above();
+}
+
+CompileOptions Engine::compile_options(bool fuse) const {
+  CompileOptions options;
+  options.device = Backends::instance().default_device();
+  options.policy =
+      settings::device_policy() == DevicePolicy::kStrict ? Policy::kStrict : Policy::kSoft;
+  options.precision = settings::matmul_precision() == MatmulPrecision::kHighest
+                          ? Precision::kHighest
+                          : Precision::kTf32;
+  options.deterministic = settings::deterministic();
+  options.fuse = fuse;
+  std::istringstream names(settings::disabled_passes());
+  for (std::string name; std::getline(names, name, ',');) {
+    if (!name.empty()) options.disabled_passes.push_back(name);
+  }
+  return options;
+}
+
+Result<ProgramPtr> Engine::program_of(const GraphPtr& graph, bool fuse) {
+  const CompileOptions options = compile_options(fuse);
+  const std::string key =
+      concat_text(options.device.str(), '|', int{options.policy == Policy::kStrict},
+                  int{options.precision == Precision::kHighest}, options.deterministic, fuse, '|',
+                  settings_generation(), '|', cache_key(OpTable::instance(), *graph));
+  {
+    std::lock_guard<std::mutex> lock(cache_mutex_);
+    auto found = cache_.find(key);
+    if (found != cache_.end()) {
+      cache_order_.splice(cache_order_.begin(), cache_order_, found->second);
+      return found->second->second;
+    }
+  }
+  TF_ASSIGN(ProgramPtr program, compile(graph, options));
+  std::lock_guard<std::mutex> lock(cache_mutex_);
+  auto found = cache_.find(key);
+  if (found != cache_.end()) return found->second->second;
+  cache_order_.emplace_front(key, program);
+  cache_[key] = cache_order_.begin();
+  if (static_cast<int64_t>(cache_order_.size()) > settings::program_cache_size()) {
+    cache_.erase(cache_order_.back().first);
+    cache_order_.pop_back();
+  }
+  return program;
+}
+
+Result<std::shared_ptr<DevicePayload>> Engine::ready(const trace::CellPtr& cell, Trigger trigger) {
+  if (cell->scope != 0) {
+    return error(ErrorCode::kValueInTrace, "the value of a ", cell->type.str(),
+                 " tensor was asked while its function is being traced; it has none yet. Use "
+                 "cond or while_loop instead of a condition in the host language, or return it");
+  }
+  if (cell->state.load(std::memory_order_acquire) == trace::Cell::kPending) {
+    fire(std::span(&cell, 1), trigger);
+  }
+  if (cell->state.load(std::memory_order_acquire) == trace::Cell::kFailed) return cell->failure;
+  return payload_of(*cell);
+}
+
+Result<std::shared_ptr<DevicePayload>> Engine::observe(const trace::CellPtr& cell) {
+  TF_ASSIGN(std::shared_ptr<DevicePayload> payload, ready(cell, Trigger::kObserved));
+  if (payload && payload->run) TF_RETURN_IF_ERROR(payload->run->check(payload->result));
+  return payload;
+}
+
+namespace {
+/// Makes the engine the firer as soon as the library is loaded.
+const struct StartEngine {
+  StartEngine() { Engine::instance(); }
+} start_engine;
+}  // namespace
+
+}  // namespace tracefire

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/compile/compile.h"
+#include "core/engine/payload.h"
+#include "core/runtime/executor.h"
+#include "core/trace/flush.h"
+#include "core/trace/record.h"
+
+namespace tracefire {
+
+/// The glue: fires pending work (trace -> compile -> runtime), publishes its values, keeps the
+/// cache of programs. One per process.
+class Engine final : public trace::Firer {
+ public:
+  /// Starts the engine on first use.
+  static Engine& instance();
+
+  void fire(std::span<const trace::CellPtr> cells, Trigger trigger) override;
+  Device default_device() override;
+  bool finishes_before_return(Device device, const Node& node,
+                              const std::vector<ValueType>& inputs) override;
+
+  /// Makes the cell ready and returns what it holds; its failure otherwise. Does not wait for the
+  /// device and does not ask whether a data check failed.
+  Result<std::shared_ptr<DevicePayload>> ready(const trace::CellPtr& cell, Trigger trigger);
+  /// ready(), then waits for the device and raises what went wrong on the way to the value.
+  Result<std::shared_ptr<DevicePayload>> observe(const trace::CellPtr& cell);
+
+  /// Publishes a value or a failure of a pending cell that nobody else makes ready.
+  void publish(const trace::CellPtr& cell, std::shared_ptr<DevicePayload> payload);
+  void fail(const trace::CellPtr& cell, const Status& failure);
+
+  /// The compiled program of a graph, from the cache (by structure and options) or made now.
+  Result<ProgramPtr> program_of(const GraphPtr& graph, bool fuse);
+  /// Options as the settings say now.
+  CompileOptions compile_options(bool fuse) const;
+
+ private:
+  Engine();
+  struct Batch;
+  void collect(std::span<const trace::CellPtr> cells, Batch* batch);
+  void wait_for_leaves(Batch* batch);
+  void drop_failed(Batch* batch);
+  static Result<GraphPtr> build_graph(const Batch& batch);
+  Status run_batch(Batch* batch, Trigger trigger);
+  void wait(const trace::CellPtr& cell);
+
+  std::mutex fire_mutex_;  ///< claims, publication
+  std::condition_variable published_;
+
+  using Entry = std::pair<std::string, ProgramPtr>;
+  std::mutex cache_mutex_;
+  std::list<Entry> cache_order_;
+  std::unordered_map<std::string, std::list<Entry>::iterator> cache_;
+};
+
+/// Serves print, assert and host_call steps.
+Status serve_host_step(const Node& node, const std::vector<HostArray>& inputs,
+                       std::vector<HostArray>* outputs);
+
+}  // namespace tracefire

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "core/base/settings.h"
+#include "core/engine/function_state.h"
+#include "core/engine/splice.h"
+#include "core/graph/text.h"
+#include "core/ops/op_table.h"
+
+namespace tracefire {
+namespace {
+
+/// Numbers for the symbols of a parameter from an argument's sizes.
+Status match_argument(const Param& param, const ValueType& given, size_t index,
+                      const std::string& function, DimEnv* env) {
+  auto mismatch = [&](ErrorCode code) {
+    return error(code, "'", function, "' takes ", param.type.str(), " as argument ", index,
+                 ", got ", given.str());
+  };
+  if (given.dtype != param.type.dtype) return mismatch(ErrorCode::kDTypeMismatch);
+  if (given.shape.rank() != param.type.shape.rank()) return mismatch(ErrorCode::kShapeMismatch);
+  for (int axis = 0; axis < given.shape.rank(); ++axis) {
+    const Dim want = param.type.shape[axis];
+    const int64_t size = given.shape[axis].value();
+    if (want.is_symbol() && free_symbols(want).size() == 1 &&
+        free_symbols(want)[0] == want.symbol()) {
+      if (!env->has(want.symbol())) env->set(want.symbol(), size);
+      if (size > want.bound()) return mismatch(ErrorCode::kShapeMismatch);
+    }
+    if (env->eval(want) >= 0 && env->eval(want) != size) {
+      return mismatch(ErrorCode::kShapeMismatch);
+    }
+  }
+  return {};
+}
+
+ValueType actual_type(const trace::Cell& cell, const DevicePayload& payload) {
+  ValueType type = cell.type;
+  if (!payload.sizes.empty()) type.shape = Shape::of(payload.sizes);
+  return type;
+}
+
+Status add_operand(const trace::CellPtr& cell, RunRequest* request, ValueType* type) {
+  TF_ASSIGN(std::shared_ptr<DevicePayload> payload, Engine::instance().ready(cell, Trigger::kCall));
+  *type = actual_type(*cell, *payload);
+  request->params.push_back(payload->storage);
+  request->parents.push_back(payload->run && payload->run->can_fail()
+                                 ? Run::Parent{payload->run, payload->result}
+                                 : Run::Parent{});
+  return {};
+}
+
+Status check_count(const Function::State& state, size_t given) {
+  if (given == state.parameters) return {};
+  return error(ErrorCode::kBadArity, "'", state.lowered.graph->name, "' takes ", state.parameters,
+               " arguments, got ", given);
+}
+
+}  // namespace
+
+Result<ProgramPtr> Function::State::compiled() {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!program || settings_generation != tracefire::settings_generation()) {
+    TF_ASSIGN(program, compile(lowered.graph, Engine::instance().compile_options(/*fuse=*/true)));
+    settings_generation = tracefire::settings_generation();
+  }
+  return program;
+}
+
+Result<Tensors> run_function(Function::State& state, const ProgramPtr& program, RunRequest request,
+                             const Storage* counter, int64_t repeats) {
+  Engine& engine = Engine::instance();
+  request.program = program;
+  request.trigger = Trigger::kCall;
+  for (const trace::CellPtr& capture : state.lowered.captures) {
+    ValueType type;
+    TF_RETURN_IF_ERROR(add_operand(capture, &request, &type));
+  }
+  std::vector<bool> written(state.lowered.slots.size(), false);
+  for (int32_t slot : state.lowered.slot_results) written[static_cast<size_t>(slot)] = true;
+  TF_ASSIGN(SlotLease slots, SlotLease::take(state.lowered.slots, written));
+  for (size_t i = 0; i < state.lowered.slots.size(); ++i) {
+    request.params.push_back(slots.storage(i));
+    request.parents.push_back(slots.parent(i));
+  }
+  for (size_t i = 0; i < state.lowered.tokens.size(); ++i) {
+    request.params.emplace_back();
+    request.parents.emplace_back();
+  }
+  if (counter != nullptr) {
+    request.params.push_back(*counter);
+    request.parents.emplace_back();
+  }
+  bool started = false;
+  request.started = &started;
+  ++trace::eager().inside;
+  auto outcome = repeats < 0 ? Executor::instance().run(request)
+                             : Executor::instance().run_repeated(request, repeats);
+  --trace::eager().inside;
+  const size_t outputs = state.outputs;
+  if (!outcome.ok()) {
+    const bool consistent = outcome.status().code() == ErrorCode::kCancelled;
+    for (size_t k = 0; k < state.lowered.slot_results.size() && started; ++k) {
+      const auto i = static_cast<size_t>(state.lowered.slot_results[k]);
+      if (consistent) {
+        slots.publish(i, nullptr, 0);
+      } else {
+        slots.lose(i, outcome.status());
+      }
+    }
+    return outcome.status();
+  }
+  for (size_t k = 0; k < state.lowered.slot_results.size(); ++k) {
+    slots.publish(static_cast<size_t>(state.lowered.slot_results[k]), outcome->run,
+                  static_cast<int32_t>(outputs + k));
+  }
+  Tensors results;
+  for (size_t i = 0; i < outputs; ++i) {
+    trace::CellPtr cell =
+        trace::make_cell(outcome->types[i], outcome->results[i].buffer->device(), 0);
+    engine.publish(cell, std::make_shared<DevicePayload>(outcome->results[i], outcome->run,
+                                                         static_cast<int32_t>(i)));
+    results.emplace_back(std::move(cell));
+  }
+  return results;
+}
+
+Tensors Function::operator()(const Tensors& args) const {
+  State& state = *state_;
+  check_count(state, args.size()).throw_if_error();
+  for (const Tensor& arg : args) {
+    if (!arg.defined()) {
+      error(ErrorCode::kBadAttribute, "an argument of '", state.lowered.graph->name,
+            "' is undefined")
+          .throw_if_error();
+    }
+  }
+  if (trace::Scope::current() != nullptr) return splice_call(state.lowered, args).value();
+  ProgramPtr program = state.compiled().value();
+  RunRequest request;
+  for (size_t i = 0; i < args.size(); ++i) {
+    ValueType type;
+    add_operand(args[i].cell(), &request, &type).throw_if_error();
+    match_argument(state.lowered.graph->params[i], type, i, state.lowered.graph->name, &request.env)
+        .throw_if_error();
+  }
+  return run_function(state, program, std::move(request), nullptr, -1).value();
+}
+
+std::string Function::graph_text() const {
+  return tracefire::print(OpTable::instance(), *state_->lowered.graph, PrintOptions{});
+}
+
+std::string Function::program_text() const { return state_->compiled().value()->str(); }
+
+std::vector<Variable> Function::variables() const {
+  std::vector<Variable> out;
+  for (const trace::SlotPtr& slot : state_->lowered.slots) out.push_back(variable_of(slot));
+  return out;
+}
+
+int Function::parameters() const { return static_cast<int>(state_->parameters); }
+
+struct FunctionTrace::Impl {
+  trace::Scope scope;
+  std::unique_ptr<trace::ScopeGuard> guard;
+  explicit Impl(std::string name)
+      : scope(trace::ScopeKind::kFunction, std::move(name)),
+        guard(std::make_unique<trace::ScopeGuard>(&scope)) {}
+};
+
+FunctionTrace::FunctionTrace(std::string name) : impl_(std::make_unique<Impl>(std::move(name))) {}
+FunctionTrace::~FunctionTrace() { abandon(); }
+
+void FunctionTrace::abandon() {
+  if (impl_) impl_->guard.reset();
+}
+
+Tensor FunctionTrace::parameter(DType dtype, const Shape& shape, const std::string& name) {
+  return Tensor(impl_->scope.parameter({dtype, shape}, name, Engine::instance().default_device()));
+}
+
+Function FunctionTrace::finish(const Tensors& outputs) {
+  std::vector<trace::CellPtr> cells;
+  for (const Tensor& output : outputs) {
+    if (!output.defined()) {
+      error(ErrorCode::kBadAttribute, "'", impl_->scope.name(), "' returns an undefined tensor")
+          .throw_if_error();
+    }
+    cells.push_back(impl_->scope.import(output.cell()).value());
+  }
+  impl_->guard.reset();
+  auto state = std::make_shared<Function::State>();
+  state->lowered = trace::lower(impl_->scope, cells, nullptr).value();
+  state->parameters = impl_->scope.parameters().size();
+  state->outputs = outputs.size();
+  return Function(std::move(state));
+}
+
+Function trace_function(const std::string& name, const std::vector<TensorSpec>& parameters,
+                        const std::function<Tensors(const Tensors&)>& body) {
+  FunctionTrace trace(name);
+  Tensors params;
+  for (const TensorSpec& spec : parameters)
+    params.push_back(trace.parameter(spec.dtype, spec.shape));
+  return trace.finish(body(params));
+}
+
+InitScope::InitScope() : previous_(new trace::ScopeGuard(nullptr)) {}
+InitScope::~InitScope() { delete static_cast<trace::ScopeGuard*>(previous_); }
+
+struct AbstractScope::Impl {
+  trace::Scope scope{trace::ScopeKind::kAbstract, "abstract"};
+  trace::ScopeGuard guard{&scope};
+};
+AbstractScope::AbstractScope() : impl_(std::make_unique<Impl>()) {}
+AbstractScope::~AbstractScope() = default;
+Tensor AbstractScope::parameter(DType dtype, const Shape& shape) {
+  return Tensor(impl_->scope.parameter({dtype, shape}, "", Engine::instance().default_device()));
+}
+
+}  // namespace tracefire

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "core/runtime/run.h"
+#include "core/trace/cell.h"
+
+namespace tracefire {
+
+/// What a ready cell holds: its storage, and the run that can still turn out to have failed.
+struct DevicePayload final : trace::Payload {
+  Storage storage;  ///< empty for tokens
+  std::shared_ptr<Run> run;
+  int32_t result = 0;
+  /// Numbers of the sizes where the cell's shape depends on data; empty otherwise.
+  std::vector<int64_t> sizes;
+
+  DevicePayload() = default;
+  DevicePayload(Storage s, std::shared_ptr<Run> r, int32_t i)
+      : storage(std::move(s)), run(std::move(r)), result(i) {}
+};
+
+inline std::shared_ptr<DevicePayload> payload_of(const trace::Cell& cell) {
+  return std::static_pointer_cast<DevicePayload>(cell.payload);
+}
+
+}  // namespace tracefire

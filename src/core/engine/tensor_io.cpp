@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host data in and out of tensors.
+#include <algorithm>
+
+#include "core/engine/engine.h"
+#include "core/runtime/transfer.h"
+#include "tracefire/tensor.h"
+
+namespace tracefire {
+namespace {
+
+ValueType bound_type(const trace::Cell& cell, const DevicePayload& payload) {
+  ValueType type = cell.type;
+  if (!payload.sizes.empty()) type.shape = Shape::of(payload.sizes);
+  return type;
+}
+
+void check_sizes(DType dtype, const std::vector<int64_t>& sizes) {
+  int64_t elements = 1;
+  for (int64_t size : sizes) {
+    if (size < 0 || (size > 0 && elements > (int64_t{1} << 56) / size)) {
+      error(ErrorCode::kShapeMismatch, "sizes ", Shape::of(sizes).str(), " cannot be a tensor of ",
+            dtype_name(dtype))
+          .throw_if_error();
+    }
+    elements *= size;
+  }
+}
+
+Tensor make_leaf(const HostArray& array, Device device) {
+  Storage storage = from_host_array(array, device).value();
+  return Tensor(
+      trace::make_ready_cell({array.dtype, Shape::of(array.sizes)}, device,
+                             std::make_shared<DevicePayload>(std::move(storage), nullptr, 0)));
+}
+
+}  // namespace
+
+Tensor Tensor::from_host(const void* data, DType dtype, const std::vector<int64_t>& sizes,
+                         Device device) {
+  check_sizes(dtype, sizes);
+  if (dtype == DType::kString || dtype == DType::kToken || dtype == DType::kInvalid) {
+    error(ErrorCode::kDTypeMismatch, "bytes cannot be a tensor of ", dtype_name(dtype),
+          "; strings go through from_strings")
+        .throw_if_error();
+  }
+  if (!device.is_set()) device = trace::context().device;
+  if (!device.is_set()) device = Engine::instance().default_device();
+  const ValueType type{dtype, Shape::of(sizes)};
+  Storage storage = allocate_storage(device, type, "tensor from host").value();
+  const size_t bytes = storage_bytes(type);
+  if (bytes > 0) {
+    DeviceBackend* backend = Backends::instance().find(device).value();
+    Stream* stream = backend->stream(0).value();
+    backend->copy_in(*stream, storage.data(), data, bytes).throw_if_error();
+    if (!backend->host_addressable()) {
+      Events::instance().publish(CopyEvent{CopyKind::kHostToDevice, bytes, "tensor from host"});
+    }
+  }
+  return Tensor(trace::make_ready_cell(
+      type, device, std::make_shared<DevicePayload>(std::move(storage), nullptr, 0)));
+}
+
+Tensor Tensor::from_strings(std::vector<std::string> values, const std::vector<int64_t>& sizes) {
+  check_sizes(DType::kString, sizes);
+  check_count(values.size(), sizes);
+  HostArray array;
+  array.dtype = DType::kString;
+  array.sizes = sizes;
+  array.strings = std::move(values);
+  return make_leaf(array, Device{Device::kCpu, 0});
+}
+
+void Tensor::wait() const {
+  auto payload = Engine::instance().observe(cell_).value();
+  if (payload && payload->storage) {
+    synchronize_device(payload->storage.buffer->device()).throw_if_error();
+  }
+}
+
+void Tensor::copy_to(void* target, size_t bytes) const {
+  auto payload = Engine::instance().observe(cell_).value();
+  const ValueType type = bound_type(*cell_, *payload);
+  if (type.dtype == DType::kString || bytes != storage_bytes(type)) {
+    error(
+        ErrorCode::kShapeMismatch, bytes, " bytes were asked of a ", type.str(),
+        " tensor, which has ",
+        type.dtype == DType::kString ? std::string("strings") : std::to_string(storage_bytes(type)))
+        .throw_if_error();
+  }
+  if (bytes == 0) return;
+  DeviceBackend* backend = Backends::instance().find(payload->storage.buffer->device()).value();
+  Stream* stream = backend->stream(0).value();
+  backend->copy_out(*stream, target, payload->storage.data(), bytes).throw_if_error();
+  if (!backend->host_addressable()) {
+    Events::instance().publish(CopyEvent{CopyKind::kDeviceToHost, bytes, "observed"});
+    Events::instance().publish_synchronize(backend->device());
+  }
+}
+
+std::vector<std::string> Tensor::strings() const {
+  expect_dtype(DType::kString);
+  auto payload = Engine::instance().observe(cell_).value();
+  return to_host(bound_type(*cell_, *payload), payload->storage).value().strings;
+}
+
+std::vector<int64_t> Tensor::sizes() const {
+  if (shape().is_constant()) return shape().sizes();
+  return Engine::instance().observe(cell_).value()->sizes;
+}
+
+size_t Tensor::element_count() const {
+  size_t count = 1;
+  for (int64_t size : sizes()) count *= static_cast<size_t>(size);
+  return count;
+}
+
+Tensor::View Tensor::view() const {
+  auto payload = Engine::instance().observe(cell_).value();
+  if (dtype() == DType::kString) return {};
+  DeviceBackend* backend = Backends::instance().find(payload->storage.buffer->device()).value();
+  if (!backend->host_addressable()) return {};
+  synchronize_device(backend->device()).throw_if_error();
+  return {payload->storage.data(), payload};
+}
+
+}  // namespace tracefire

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The element-wise family: unary and binary operations, selection and changes of type.
+
+#include <iterator>
+
+#include "core/ops/math.h"
+#include "core/ops/rows.h"
+
+namespace tracefire {
+namespace {
+
+Status infer_select(const Types& inputs, Node* node) {
+  TF_RETURN_IF_ERROR(need_type(inputs, 0, kBoolean));
+  TF_RETURN_IF_ERROR(need_type(inputs, 1, kPlain));
+  TF_RETURN_IF_ERROR(need_same_type(inputs, 1, 2));
+  TF_ASSIGN(Shape shape, broadcast_shapes({inputs[0].shape, inputs[1].shape, inputs[2].shape}));
+  set_output(node, inputs[1].dtype, std::move(shape));
+  return {};
+}
+
+std::vector<Value> grad_select(GradContext& c) {
+  Math m(c.b);
+  const Value g = c.out_grads[0], zero = m.scalar(0, g);
+  const Value dx = m.unbroadcast(m.select(c.inputs[0], g, zero), m.shape(c.inputs[1]));
+  const Value dy = m.unbroadcast(m.select(c.inputs[0], zero, g), m.shape(c.inputs[2]));
+  return {Value{}, dx, dy};
+}
+
+Status infer_cast(const Types& inputs, Node* node) {
+  TF_RETURN_IF_ERROR(need_type(inputs, 0, kOrdered));
+  TF_RETURN_IF_ERROR(need_type_attr(*node, "dtype", kOrdered));
+  set_output(node, node->attrs.dtype("dtype"), inputs[0].shape);
+  return {};
+}
+
+/// Only between floating types; elsewhere cast is a staircase.
+std::vector<Value> grad_cast(GradContext& c) {
+  const DType from = c.b.dtype(c.inputs[0]);
+  if (!is_floating(from)) return {Value{}};
+  return {Math(c.b).cast(c.out_grads[0], from)};
+}
+
+Status infer_bitcast(const Types& inputs, Node* node) {
+  TF_RETURN_IF_ERROR(need_type(inputs, 0, kReal));
+  TF_RETURN_IF_ERROR(need_type_attr(*node, "dtype", kReal));
+  const DType to = node->attrs.dtype("dtype");
+  if (dtype_size(to) != dtype_size(inputs[0].dtype)) {
+    return error(ErrorCode::kDTypeMismatch, "input 0 is ", inputs[0].str(), " with ",
+                 dtype_size(inputs[0].dtype), " bytes an element; ", dtype_name(to), " has ",
+                 dtype_size(to), ". Both must be equally wide.");
+  }
+  set_output(node, to, inputs[0].shape);
+  return {};
+}
+
+}  // namespace
+
+void append_rows(std::vector<OpRow>* rows, std::vector<OpRow> more) {
+  std::move(more.begin(), more.end(), std::back_inserter(*rows));
+}
+
+std::vector<OpRow> elementwise_rows() {
+  std::vector<OpRow> rows = unary_rows();
+  append_rows(&rows, binary_rows());
+  rows.push_back(OpRow{
+      .name = "select",
+      .tf_name = "SelectV2",
+      .op_class = OpClass::kElementwise,
+      .arity = {3, 3},
+      .input_names = {"cond", "x", "y"},
+      .output_names = {"z"},
+      .attrs = {},
+      .infer = infer_select,
+      .gradient = {grad_select, 1, 0},
+      .cost = elementwise_cost<1>,
+      .doc = "x where cond (bool) is true, y elsewhere; all three broadcast together. NaN in what "
+             "is not taken does not spread."});
+  rows.push_back(OpRow{
+      .name = "cast",
+      .tf_name = "Cast",
+      .op_class = OpClass::kElementwise,
+      .arity = {1, 1},
+      .input_names = {"x"},
+      .output_names = {"y"},
+      .attrs = {{"dtype", AttrType::kDType, std::nullopt, "element type of the result"}},
+      .infer = infer_cast,
+      .gradient = {grad_cast, 0, 0},
+      .cost = elementwise_cost<1>,
+      .doc = "x converted. Floating to integer cuts the fraction off, stops at the ends of the "
+             "integer's range and turns NaN into 0; integer to integer keeps the low bits; to bool "
+             "tells whether x is not 0; to a narrower floating type rounds to nearest even."});
+  rows.push_back(OpRow{
+      .name = "bitcast",
+      .tf_name = "Bitcast",
+      .op_class = OpClass::kElementwise,
+      .arity = {1, 1},
+      .input_names = {"x"},
+      .output_names = {"y"},
+      .attrs = {{"dtype", AttrType::kDType, std::nullopt, "element type of the result, as wide"}},
+      .infer = infer_bitcast,
+      .gradient = no_gradient("the bits of a number are not a smooth function of it"),
+      .cost = traffic_cost,
+      .doc = "The same bits read as another element type of the same width."});
+  return rows;
+}
+
+}  // namespace tracefire

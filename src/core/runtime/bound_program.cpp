@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/runtime/bound_program.h"
+
+#include <algorithm>
+
+namespace tracefire {
+namespace {
+
+const ValueType& type_of(const Program& program, int32_t value) {
+  return program.values[static_cast<size_t>(value)].type;
+}
+
+bool bind_type(const ValueType& type, const DimEnv& env, ValueType* out) {
+  *out = type;
+  for (Dim dim : type.shape) {
+    if (env.eval(dim) < 0) return false;
+  }
+  out->shape = type.shape.bind(env);
+  return true;
+}
+
+/// Parameters each result is computed from, by one walk over the graph.
+std::vector<std::vector<int32_t>> trace_results(const Graph& graph) {
+  std::vector<std::set<int32_t>> of_node(graph.nodes.size());
+  auto add = [&](std::set<int32_t>* to, Value value) {
+    if (value.is_param()) {
+      to->insert(value.index);
+    } else {
+      const auto& from = of_node[static_cast<size_t>(value.node)];
+      to->insert(from.begin(), from.end());
+    }
+  };
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    for (Value input : graph.nodes[i].inputs) add(&of_node[i], input);
+  }
+  std::vector<std::vector<int32_t>> out;
+  for (const ResultValue& result : graph.results) {
+    std::set<int32_t> params;
+    add(&params, result.value);
+    out.emplace_back(params.begin(), params.end());
+  }
+  return out;
+}
+
+}  // namespace
+
+bool bound_types(const Program& program, const Step& step, const DimEnv& env,
+                 std::vector<ValueType>* inputs, std::vector<ValueType>* outputs) {
+  bool known = true;
+  inputs->resize(step.inputs.size());
+  outputs->resize(step.outputs.size());
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    known &= bind_type(type_of(program, step.inputs[i]), env, &(*inputs)[i]);
+  }
+  for (size_t i = 0; i < step.outputs.size(); ++i) {
+    known &= bind_type(type_of(program, step.outputs[i]), env, &(*outputs)[i]);
+  }
+  return known;
+}
+
+Result<std::unique_ptr<Launch>> bind_step(const Program& program, const Step& step,
+                                          const DimEnv& env,
+                                          const std::vector<ValueType>& inputs,
+                                          const std::vector<ValueType>& outputs) {
+  TF_ASSIGN(DeviceBackend * backend, Backends::instance().find(step.device));
+  const Node node = bind_node(program.graph->nodes[static_cast<size_t>(step.node)], env);
+  NodeView view;
+  view.node = &node;
+  view.inputs = inputs;
+  view.outputs = outputs;
+  view.loop = step.loop.get();
+  view.precision = program.precision;
+  view.deterministic = program.deterministic;
+  view.env = &env;
+  return step.kernel->bind(view, *backend);
+}
+
+void BoundProgram::fill_records() {
+  const Program& program = *program_;
+  auto record = std::make_shared<ProgramRecord>();
+  auto work = std::make_shared<std::vector<StepWork>>();
+  record->id = program.id;
+  record->name = program.name;
+  record->precision = program.precision == Precision::kTf32 ? "tf32" : "highest";
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    const Step& step = program.steps[i];
+    const Node& node = program.graph->nodes[static_cast<size_t>(step.node)];
+    const OpRow& row = OpTable::instance().row(node.op);
+    StepRecord out;
+    out.op = row.name;
+    out.tf_name = row.tf_name;
+    out.name = node.name;
+    out.device = step.device;
+    out.placement = static_cast<uint8_t>(step.placement);
+    out.reason = step.placement == Placement::kFellBack ? step.reason : "";
+    out.refusals = step.refusals;
+    out.location = node.location.str();
+    if (step.kernel != nullptr) {
+      out.kernel = step.kernel->name();
+      out.library = step.kernel->library();
+    }
+    if (launches_[i]) out.kernel_symbols = launches_[i]->kernel_names();
+    record->steps.push_back(std::move(out));
+    StepWork cost;
+    if (launches_[i]) {
+      const Cost bound = node_cost(*program.graph, node, env_);
+      cost = {bound.flops, bound.bytes};
+    }
+    work->push_back(cost);
+  }
+  record_ = std::move(record);
+  work_ = std::move(work);
+}
+
+Result<std::shared_ptr<BoundProgram>> BoundProgram::make(ProgramPtr program, const DimEnv& env) {
+  std::shared_ptr<BoundProgram> bound(new BoundProgram);
+  bound->program_ = program;
+  bound->env_ = env;
+  bound->launches_.resize(program->steps.size());
+  std::set<Device> devices;
+  for (size_t i = 0; i < program->steps.size(); ++i) {
+    const Step& step = program->steps[i];
+    if (step.device.is_set()) devices.insert(step.device);
+    const Node& node = program->graph->nodes[static_cast<size_t>(step.node)];
+    bound->has_checks_ |= OpTable::instance().row(node.op).checks_data;
+    if (node.regions.size() == 1) {  // a fused loop may hold checks of its own
+      for (const Node& inner : node.regions[0]->nodes) {
+        bound->has_checks_ |= OpTable::instance().row(inner.op).checks_data;
+      }
+    }
+    if (step.kernel == nullptr) continue;
+    std::vector<ValueType> inputs, outputs;
+    if (!bound_types(*program, step, env, &inputs, &outputs)) continue;
+    auto launch = bind_step(*program, step, env, inputs, outputs);
+    // An attribute may hold a size that depends on data although no type does.
+    if (!launch.ok() && launch.status().code() == ErrorCode::kSymbolUnbound) continue;
+    TF_ASSIGN(bound->launches_[i], std::move(launch));
+    size_t& most = bound->workspace_bytes_[step.device];
+    most = std::max(most, bound->launches_[i]->workspace_bytes());
+  }
+  bound->devices_.assign(devices.begin(), devices.end());
+  bound->offsets_.assign(program->values.size(), -1);
+  for (Device device : bound->devices_) {
+    ArenaPlan plan = plan_arena(*program, device, env);
+    for (size_t v = 0; v < plan.offsets.size(); ++v) {
+      if (plan.offsets[v] >= 0) bound->offsets_[v] = plan.offsets[v];
+    }
+    bound->arena_bytes_[device] = plan.bytes;
+  }
+  bound->result_params_ =
+      std::make_shared<const std::vector<std::vector<int32_t>>>(trace_results(*program->graph));
+  bound->fill_records();
+  return bound;
+}
+
+Result<std::unique_ptr<Instance>> BoundProgram::acquire() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!free_.empty()) {
+      std::unique_ptr<Instance> instance = std::move(free_.back());
+      free_.pop_back();
+      return instance;
+    }
+  }
+  auto instance = std::make_unique<Instance>();
+  for (Device device : devices_) {
+    TF_ASSIGN(DeviceBackend * backend, Backends::instance().find(device));
+    Instance::Memory& memory = instance->memory[device];
+    const auto arena = arena_bytes_.find(device);
+    if (arena != arena_bytes_.end() && arena->second > 0) {
+      TF_ASSIGN(memory.arena, backend->allocate(arena->second, program_->name.c_str()));
+    }
+    const auto workspace = workspace_bytes_.find(device);
+    if (workspace != workspace_bytes_.end() && workspace->second > 0) {
+      TF_ASSIGN(memory.workspace, backend->allocate(workspace->second, "kernel workspace"));
+    }
+  }
+  return instance;
+}
+
+void BoundProgram::release(std::unique_ptr<Instance> instance) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  free_.push_back(std::move(instance));
+}
+
+}  // namespace tracefire

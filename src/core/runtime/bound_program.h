@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "core/base/event.h"
+#include "core/compile/compile.h"
+
+namespace tracefire {
+
+/// What one execution of a bound program needs for itself: arenas, workspaces, captured graphs.
+/// Used by one run at a time; handed to the next in stream order.
+struct Instance {
+  struct Memory {
+    BufferPtr arena;
+    BufferPtr workspace;
+  };
+  std::map<Device, Memory> memory;
+
+  /// A captured loop: the program repeated `unroll` times over fixed addresses.
+  struct Captured {
+    int64_t unroll = 0;
+    std::unique_ptr<CapturedGraph> graph;
+  };
+  std::vector<void*> captured_addresses;  ///< parameters the graphs were captured with
+  std::vector<Captured> captured;
+  std::vector<Storage> captured_results;  ///< per result; slots: empty
+  Storage captured_error;
+};
+
+/// A program with numbers for its sizes: launches, arena offsets, work of each step. Shared by all
+/// threads; instances are pooled.
+class BoundProgram {
+ public:
+  /// Steps whose sizes are not known yet (they depend on data) are bound when they run.
+  static Result<std::shared_ptr<BoundProgram>> make(ProgramPtr program, const DimEnv& env);
+
+  const Program& program() const { return *program_; }
+  const ProgramPtr& program_ptr() const { return program_; }
+  const DimEnv& env() const { return env_; }
+  /// Null where the step has no launch or its sizes depend on data.
+  const Launch* launch(size_t step) const { return launches_[step].get(); }
+  /// Offset in the device's arena, or -1.
+  int64_t offset(size_t value) const { return offsets_[value]; }
+  const std::vector<Device>& devices() const { return devices_; }
+  bool has_checks() const { return has_checks_; }
+  const std::shared_ptr<const ProgramRecord>& record() const { return record_; }
+  const std::shared_ptr<const std::vector<StepWork>>& work() const { return work_; }
+  /// For each result, the parameters it is computed from.
+  const std::shared_ptr<const std::vector<std::vector<int32_t>>>& result_params() const {
+    return result_params_;
+  }
+
+  Result<std::unique_ptr<Instance>> acquire();
+  void release(std::unique_ptr<Instance> instance);
+
+ private:
+  BoundProgram() = default;
+  void fill_records();
+
+  ProgramPtr program_;
+  DimEnv env_;
+  std::vector<std::unique_ptr<Launch>> launches_;
+  std::vector<int64_t> offsets_;
+  std::map<Device, size_t> arena_bytes_;
+  std::map<Device, size_t> workspace_bytes_;
+  std::vector<Device> devices_;
+  bool has_checks_ = false;
+  std::shared_ptr<const ProgramRecord> record_;
+  std::shared_ptr<const std::vector<StepWork>> work_;
+  std::shared_ptr<const std::vector<std::vector<int32_t>>> result_params_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Instance>> free_;
+};
+
+/// Types of a step's operands with numbers for sizes; false where one depends on unread data.
+bool bound_types(const Program& program, const Step& step, const DimEnv& env,
+                 std::vector<ValueType>* inputs, std::vector<ValueType>* outputs);
+
+/// Binds one step's kernel. The node it sees has numbers for its symbols and lives for the call.
+Result<std::unique_ptr<Launch>> bind_step(const Program& program, const Step& step,
+                                          const DimEnv& env,
+                                          const std::vector<ValueType>& inputs,
+                                          const std::vector<ValueType>& outputs);
+
+}  // namespace tracefire

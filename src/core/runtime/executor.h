@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/event.h"
+#include "core/runtime/bound_program.h"
+#include "core/runtime/run.h"
+#include "tracefire/control.h"
+
+namespace tracefire {
+
+/// Serves host_call, print and assert steps. Called with no lock held; may run user code.
+using HostHandler = std::function<Status(const Node& node, const std::vector<HostArray>& inputs,
+                                         std::vector<HostArray>* outputs)>;
+
+/// One execution: a program with storage for its parameters. Slot parameters are read and, where
+/// the program assigns them, written in place.
+struct RunRequest {
+  ProgramPtr program;
+  std::vector<Storage> params;       ///< tokens: empty
+  std::vector<Run::Parent> parents;  ///< for each parameter the run it came from
+  DimEnv env;
+  Trigger trigger = Trigger::kObserved;
+  /// Set to true once anything was enqueued: from then on slots may have been written.
+  bool* started = nullptr;
+};
+
+struct RunOutcome {
+  std::vector<Storage> results;  ///< outputs; slots and tokens: empty
+  std::vector<ValueType> types;  ///< of the results, with numbers for sizes
+  std::shared_ptr<Run> run;      ///< null where no check can fail
+};
+
+/// THE executor: everything that computes goes through run() or run_repeated(). Re-entrant.
+class Executor {
+ public:
+  static Executor& instance();
+
+  /// Enqueues the program; on a GPU it returns before the work is done.
+  Result<RunOutcome> run(const RunRequest& request);
+  /// `repeats` runs one after the other over the same storage. Where device and program allow it,
+  /// captured graphs of up to 64 unrolled runs are replayed. Outputs are those of the last run.
+  Result<RunOutcome> run_repeated(const RunRequest& request, int64_t repeats);
+
+  /// Program bound to sizes, from the cache (least recently used ones go first).
+  Result<std::shared_ptr<BoundProgram>> bind(const ProgramPtr& program, const DimEnv& env);
+
+  void set_host_handler(HostHandler handler) { host_handler_ = std::move(handler); }
+  const HostHandler& host_handler() const { return host_handler_; }
+  /// Asked between replays of a long loop; true stops it with kCancelled.
+  void set_interrupt_check(std::function<bool()> check) { interrupted_ = std::move(check); }
+
+ private:
+  Result<RunOutcome> finish(const RunRequest& request, BoundProgram& bound, class Frame& frame);
+  Result<RunOutcome> replay(const RunRequest& request, BoundProgram& bound, Instance& instance,
+                            int64_t repeats);
+  void publish(const RunRequest& request, const BoundProgram& bound, uint64_t repeats,
+               uint64_t launches, std::vector<int32_t> steps, int64_t start_ns);
+
+  using Entry = std::pair<std::string, std::shared_ptr<BoundProgram>>;
+  std::mutex mutex_;
+  std::list<Entry> order_;  // most recent first
+  std::unordered_map<std::string, std::list<Entry>::iterator> bound_;
+  HostHandler host_handler_;
+  std::function<bool()> interrupted_;
+};
+
+/// Largest unroll ≤ 64 that divides `repeats`, or 64 with a remainder where none is ≥ 16.
+int64_t choose_unroll(int64_t repeats);
+
+}  // namespace tracefire

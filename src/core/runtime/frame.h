@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "core/runtime/bound_program.h"
+#include "core/runtime/executor.h"
+
+namespace tracefire {
+
+/// The addresses of one execution: where each value of a bound program lives right now, and the
+/// walk over its steps.
+class Frame {
+ public:
+  Frame(Executor& executor, std::shared_ptr<BoundProgram> bound, Instance& instance,
+        std::vector<Storage> params, std::vector<Storage> results, Trigger trigger);
+
+  /// Runs all steps once. May be called again: the values are computed anew in the same places.
+  Status run_steps();
+  /// Writes new slot values that were not computed in place into their slots.
+  Status finish_slots();
+  /// Storage of result `index` (outputs only).
+  Result<Storage> result(size_t index);
+  /// Allocates result storage that was not given and error words.
+  Status prepare();
+  void set_error_word(Device device, Storage storage) { errors_[device] = std::move(storage); }
+  std::vector<Storage> error_words() const;
+  const DimEnv& env() const { return env_; }
+  const std::vector<int32_t>& steps_run() const { return steps_run_; }
+
+ private:
+  int32_t root(int32_t value) const;
+  bool is_dynamic(int32_t value) const;
+  /// Where a value is; allocates data-dependent and region results on first mention.
+  Result<Storage> storage(int32_t value);
+  Result<Storage> storage_for_output(const Step& step, int32_t value);
+  Result<ValueType> type(int32_t value) const;
+
+  Status run_kernel(size_t index, const Step& step);
+  Status run_copy(const Step& step);
+  Status run_if(const Step& step);
+  Status run_while(const Step& step);
+  Status run_call(const Step& step);
+  Status run_host_call(const Step& step);
+  Status read_sizes(size_t index);
+  Result<bool> read_predicate(const Storage& storage);
+  Result<std::vector<Storage>> run_region(const Program& region, std::vector<Storage> params);
+  Result<std::vector<Storage>> operands(const Step& step, size_t from);
+  Status keep_results(const Step& step, std::vector<Storage> storages);
+
+  Executor& executor_;
+  std::shared_ptr<BoundProgram> bound_;
+  const Program& program_;
+  Instance& instance_;
+  std::vector<Storage> params_;
+  std::vector<Storage> results_;  ///< per result; slots: the slot's storage
+  std::vector<Storage> dynamic_;  ///< per value
+  std::map<Device, Storage> errors_;
+  DimEnv env_;
+  Trigger trigger_;
+  std::vector<int32_t> steps_run_;
+};
+
+}  // namespace tracefire

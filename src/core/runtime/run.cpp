@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/runtime/run.h"
+
+#include <algorithm>
+
+#include "core/runtime/transfer.h"
+
+namespace tracefire {
+
+Run::Run(ProgramPtr program, std::vector<Storage> error_words, std::vector<Parent> params,
+         std::shared_ptr<const std::vector<std::vector<int32_t>>> result_params)
+    : program_(std::move(program)),
+      error_words_(std::move(error_words)),
+      params_(std::move(params)),
+      result_params_(std::move(result_params)) {
+  can_fail_ = !error_words_.empty() ||
+              std::any_of(params_.begin(), params_.end(),
+                          [](const Parent& parent) { return parent.run != nullptr; });
+}
+
+Status Run::read_errors() {
+  if (read_) return read_status_;
+  read_ = true;
+  for (const Storage& storage : error_words_) {
+    const ValueType bytes{DType::kU8, Shape{static_cast<int64_t>(sizeof(ErrorWord))}};
+    auto host = to_host(bytes, storage);
+    if (!host.ok()) return read_status_ = host.status();
+    ErrorWord word;
+    std::copy_n(host->bytes.data(), sizeof word, reinterpret_cast<char*>(&word));
+    if (word.step_plus_one != 0) words_.push_back(word);
+  }
+  error_words_.clear();
+  return {};
+}
+
+Status Run::failure_text(const ErrorWord& word) const {
+  const size_t step = word.step_plus_one - 1;
+  if (step >= program_->steps.size()) {
+    return error(ErrorCode::kInternal, "an error block names step ", step, " of '", program_->name,
+                 "', which has ", program_->steps.size());
+  }
+  const Node& node = program_->graph->nodes[static_cast<size_t>(program_->steps[step].node)];
+  const auto code = static_cast<ErrorCode>(word.code);
+  std::string what = concat_text("in '", OpTable::instance().name(node.op), "'");
+  if (!node.name.empty()) what += concat_text(" (", node.name, ")");
+  if (node.location.file != nullptr) what += concat_text(" from ", node.location.str());
+  switch (code) {
+    case ErrorCode::kIndexOutOfRange:
+      return error(code, what, ": index ", word.detail,
+                   " is out of range; check the indices or labels");
+    case ErrorCode::kNotFinite:
+      return error(code, what, ": element ", word.detail, " is NaN or infinite");
+    default:
+      return error(code, what, ": check failed with value ", word.detail);
+  }
+}
+
+Status Run::check(int32_t index) {
+  std::vector<Parent> parents;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!can_fail_) return {};
+    TF_RETURN_IF_ERROR(read_errors());
+    const auto& checks = program_->result_checks[static_cast<size_t>(index)];
+    for (const ErrorWord& word : words_) {
+      const auto step = static_cast<int32_t>(word.step_plus_one) - 1;
+      if (std::find(checks.begin(), checks.end(), step) != checks.end()) {
+        return failure_text(word);
+      }
+    }
+    for (int32_t param : (*result_params_)[static_cast<size_t>(index)]) {
+      if (params_[static_cast<size_t>(param)].run) {
+        parents.push_back(params_[static_cast<size_t>(param)]);
+      }
+    }
+  }
+  for (const Parent& parent : parents) TF_RETURN_IF_ERROR(parent.run->check(parent.result));
+  return {};
+}
+
+}  // namespace tracefire

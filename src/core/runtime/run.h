@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "backends/api/program.h"
+
+namespace tracefire {
+
+/// One execution of a program, kept by the values it made: knows whether a data check failed on the
+/// way to one of them. Asked when a value is observed; waits for the device then.
+class Run {
+ public:
+  struct Parent {
+    std::shared_ptr<Run> run;
+    int32_t result;
+  };
+  /// Error words of the devices the program ran on, and for each parameter the run it came from
+  /// (null where it was checked or cannot fail).
+  Run(ProgramPtr program, std::vector<Storage> error_words, std::vector<Parent> params,
+      std::shared_ptr<const std::vector<std::vector<int32_t>>> result_params);
+
+  /// OK, or the first failed check that result `index` depends on, naming op and source line.
+  Status check(int32_t index);
+  /// False where no check can ever fail: values need not keep this run.
+  bool can_fail() const { return can_fail_; }
+
+ private:
+  Status read_errors();
+  Status failure_text(const ErrorWord& word) const;
+
+  ProgramPtr program_;
+  std::mutex mutex_;
+  std::vector<Storage> error_words_;  // until read
+  std::vector<Parent> params_;
+  std::shared_ptr<const std::vector<std::vector<int32_t>>> result_params_;
+  bool can_fail_ = false;
+  bool read_ = false;
+  Status read_status_;
+  std::vector<ErrorWord> words_;
+};
+
+}  // namespace tracefire

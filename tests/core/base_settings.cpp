@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "core/base/log.h"
+#include "core/base/settings.h"
+
+namespace tracefire {
+namespace {
+
+/// Sets environment variables for the length of a block, with the settings read again around it.
+class Environment {
+ public:
+  explicit Environment(std::vector<std::pair<std::string, std::string>> variables)
+      : variables_(std::move(variables)) {
+    for (const auto& [name, value] : variables_) setenv(name.c_str(), value.c_str(), 1);
+    set_log_sink([this](LogLevel, const std::string& line) { lines.push_back(line); });
+    reset_settings();
+  }
+  ~Environment() {
+    for (const auto& [name, value] : variables_) unsetenv(name.c_str());
+    reset_settings();
+    set_log_sink({});
+  }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+  std::vector<std::string> lines;
+
+ private:
+  std::vector<std::pair<std::string, std::string>> variables_;
+};
+
+TEST_CASE("settings have their defaults") {
+  Environment none({});
+  CHECK(settings::device_policy() == DevicePolicy::kSoft);
+  CHECK(settings::max_pending_nodes() == 256);
+  CHECK(settings::max_pinned_bytes() == int64_t{256} << 20);
+  CHECK(settings::matmul_precision() == MatmulPrecision::kTf32);
+  CHECK_FALSE(settings::log_device_placement());
+  CHECK(settings::cpu_wait_above() == 1.0);
+  CHECK(setting_source("threads").value() == SettingSource::kDefault);
+  CHECK(none.lines.empty());
+}
+
+TEST_CASE("every default is a value that its own setting takes") {
+  Environment none({});
+  for (const SettingRow& row : kSettingTable) {
+    CAPTURE(row.name);
+    CHECK(set_setting(row.name, row.fallback).ok());
+    CHECK(setting_text(row.name).value() == row.fallback);
+  }
+}
+
+TEST_CASE("the environment is read, and the program's own call wins over it") {
+  Environment env({{"TRACEFIRE_DEVICE_POLICY", "strict"},
+                   {"TRACEFIRE_MAX_PENDING_NODES", "7"},
+                   {"TRACEFIRE_LOG_DEVICE_PLACEMENT", "1"},
+                   {"TRACEFIRE_GPU_MEMORY_FRACTION", "0.5"},
+                   {"TRACEFIRE_CUDA_PATH", "/opt/cuda"}});
+  CHECK(settings::device_policy() == DevicePolicy::kStrict);
+  CHECK(settings::max_pending_nodes() == 7);
+  CHECK(settings::log_device_placement());
+  CHECK(settings::gpu_memory_fraction() == 0.5);
+  CHECK(settings::cuda_path() == "/opt/cuda");
+  uint64_t before = settings_generation();
+  CHECK(set_setting("max_pending_nodes", "8", SettingSource::kFlag).ok());
+  CHECK(settings::max_pending_nodes() == 7);
+  CHECK(settings_generation() == before);
+  CHECK(set_setting("max_pending_nodes", "9").ok());
+  CHECK(settings::max_pending_nodes() == 9);
+  CHECK(settings_generation() > before);
+  CHECK(env.lines.empty());
+}
+
+TEST_CASE("wrong values are refused with what was expected") {
+  Environment none({});
+  struct Case {
+    const char *name, *value, *words;
+  };
+  for (Case c :
+       std::vector<Case>{{"threads", "many", "A whole number of at least 0 and at most 1024"},
+                         {"threads", "-1", "A whole number"},
+                         {"threads", "3x", "A whole number"},
+                         {"threads", "99999999999999999999", "A whole number"},
+                         {"gpu_memory_fraction", "1.5", "at most 1"},
+                         {"gpu_memory_fraction", "nan", "A number"},
+                         {"deterministic", "maybe", "true or false"},
+                         {"device_policy", "Soft", "One of soft|strict"},
+                         {"device_policy", "", "One of soft|strict"},
+                         {"thread", "1", "Did you mean 'threads'?"},
+                         {"nothing_like_it_at_all", "1", "docs/settings.md"}}) {
+    CAPTURE(c.name);
+    CAPTURE(c.value);
+    Status status = set_setting(c.name, c.value);
+    REQUIRE_FALSE(status.ok());
+    CHECK(status.code() == ErrorCode::kBadSetting);
+    CHECK(status.message().find(c.words) != std::string::npos);
+  }
+  CHECK(settings::threads() == 0);
+  CHECK_FALSE(setting_text("thread").ok());
+}
+
+TEST_CASE("wrong environment variables are said, and have no effect") {
+  Environment env({{"TRACEFIRE_THREADS", "lots"}, {"TRACEFIRE_THREAD", "2"}});
+  CHECK(settings::threads() == 0);
+  REQUIRE(env.lines.size() == 2);
+  std::string both = env.lines[0] + env.lines[1];
+  CHECK(both.find("environment variable TRACEFIRE_THREADS: the setting threads cannot be 'lots'") !=
+        std::string::npos);
+  CHECK(both.find("Did you mean TRACEFIRE_THREADS?") != std::string::npos);
+}
+
+TEST_CASE("lines are filtered by level, kept to one line, and said once a key") {
+  Environment env({std::pair<std::string, std::string>("TRACEFIRE_LOG_LEVEL", "info")});
+  CHECK(log_enabled(LogLevel::kInfo));
+  CHECK_FALSE(log_enabled(LogLevel::kDebug));
+  CHECK_FALSE(log_enabled(LogLevel::kOff));
+  log_line(LogLevel::kDebug, "not this");
+  log_line(LogLevel::kInfo, "two\nlines\r");
+  REQUIRE(env.lines.size() == 1);
+  CHECK(env.lines[0] == "tracefire: info: two | lines");
+  CHECK(say_once("base_settings/key", "first"));
+  CHECK_FALSE(say_once("base_settings/key", "second"));
+  REQUIRE(env.lines.size() == 2);
+  CHECK(env.lines[1] == "tracefire: warning: first");
+}
+
+}  // namespace
+}  // namespace tracefire
