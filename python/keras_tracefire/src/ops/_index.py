@@ -17,9 +17,9 @@ from keras_tracefire.src.ops._tensor import convert_to_tensor
 from keras_tracefire.src.ops._tensor import is_float
 from keras_tracefire.src.ops._tensor import promote
 from tracefire import _core
+from tracefire import _ops
 from tracefire import errors
 
-_ops = _core.ops
 
 
 def _from_end(indices, size):
@@ -123,7 +123,7 @@ def unravel_index(indices, shape):
     rest, out = _from_end(indices, math.prod(shape)), []
     for size in reversed(shape):
         limit = _core.tensor(max(size, 1), "int32")
-        out.append(cast(_ops.mod(rest, limit), indices.dtype))
+        out.append(cast(_ops.floor_mod(rest, limit), indices.dtype))
         rest = _ops.floor_div(rest, limit)
     return tuple(reversed(out))
 

@@ -13,9 +13,9 @@ from keras_tracefire.src.ops._tensor import computes_now
 from keras_tracefire.src.ops._tensor import convert_to_tensor
 from keras_tracefire.src.ops._tensor import is_float
 from tracefire import _core
+from tracefire import _ops
 from tracefire import errors
 
-_ops = _core.ops
 
 
 def normalize_axes(axis, ndim):
