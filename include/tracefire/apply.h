@@ -44,9 +44,9 @@ TRACEFIRE_API const std::vector<OpSpec>& op_specs();
 
 /// Records an operation by number or name; attributes not given take the row's defaults.
 /// Typed functions for every row are in tracefire/ops.h. Throws Error with the received values.
-TRACEFIRE_API std::vector<Tensor> apply(int op, std::span<const Tensor> inputs,
+TRACEFIRE_API std::vector<Tensor> apply_op(int op, std::span<const Tensor> inputs,
                                         const AttrList& attrs = {});
-TRACEFIRE_API std::vector<Tensor> apply(std::string_view op, std::span<const Tensor> inputs,
+TRACEFIRE_API std::vector<Tensor> apply_op(std::string_view op, std::span<const Tensor> inputs,
                                         const AttrList& attrs = {});
 
 }  // namespace tracefire

@@ -24,6 +24,8 @@ class Environment {
     reset_settings();
     set_log_sink({});
   }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
   std::vector<std::string> lines;
 
  private:
@@ -77,17 +79,18 @@ TEST_CASE("wrong values are refused with what was expected") {
   struct Case {
     const char *name, *value, *words;
   };
-  for (Case c : std::vector<Case>{{"threads", "many", "A whole number of at least 0 and at most 1024"},
-                                  {"threads", "-1", "A whole number"},
-                                  {"threads", "3x", "A whole number"},
-                                  {"threads", "99999999999999999999", "A whole number"},
-                                  {"gpu_memory_fraction", "1.5", "at most 1"},
-                                  {"gpu_memory_fraction", "nan", "A number"},
-                                  {"deterministic", "maybe", "true or false"},
-                                  {"device_policy", "Soft", "One of soft|strict"},
-                                  {"device_policy", "", "One of soft|strict"},
-                                  {"thread", "1", "Did you mean 'threads'?"},
-                                  {"nothing_like_it_at_all", "1", "docs/settings.md"}}) {
+  for (Case c :
+       std::vector<Case>{{"threads", "many", "A whole number of at least 0 and at most 1024"},
+                         {"threads", "-1", "A whole number"},
+                         {"threads", "3x", "A whole number"},
+                         {"threads", "99999999999999999999", "A whole number"},
+                         {"gpu_memory_fraction", "1.5", "at most 1"},
+                         {"gpu_memory_fraction", "nan", "A number"},
+                         {"deterministic", "maybe", "true or false"},
+                         {"device_policy", "Soft", "One of soft|strict"},
+                         {"device_policy", "", "One of soft|strict"},
+                         {"thread", "1", "Did you mean 'threads'?"},
+                         {"nothing_like_it_at_all", "1", "docs/settings.md"}}) {
     CAPTURE(c.name);
     CAPTURE(c.value);
     Status status = set_setting(c.name, c.value);
@@ -110,7 +113,7 @@ TEST_CASE("wrong environment variables are said, and have no effect") {
 }
 
 TEST_CASE("lines are filtered by level, kept to one line, and said once a key") {
-  Environment env({{"TRACEFIRE_LOG_LEVEL", "info"}});
+  Environment env({std::pair<std::string, std::string>("TRACEFIRE_LOG_LEVEL", "info")});
   CHECK(log_enabled(LogLevel::kInfo));
   CHECK_FALSE(log_enabled(LogLevel::kDebug));
   CHECK_FALSE(log_enabled(LogLevel::kOff));

@@ -74,8 +74,7 @@ TEST_CASE("numbers saturate instead of wrapping around") {
   Dim big = int64_t{1} << 40;
   CHECK(big * big == Dim(std::numeric_limits<int64_t>::max()));
   CHECK(Shape({big, big, 0}).elements() == Dim(0));
-  CHECK(Dim(std::numeric_limits<int64_t>::max()) + 1 ==
-        Dim(std::numeric_limits<int64_t>::max()));
+  CHECK(Dim(std::numeric_limits<int64_t>::max()) + 1 == Dim(std::numeric_limits<int64_t>::max()));
   CHECK(floor_div(std::numeric_limits<int64_t>::min(), -1) ==
         Dim(std::numeric_limits<int64_t>::max()));
 }
@@ -137,10 +136,14 @@ Pair random_pair(std::mt19937& rng, const std::vector<Pair>& leaves, int depth) 
   }
   Pair a = random_pair(rng, leaves, depth - 1), b = random_pair(rng, leaves, depth - 1);
   switch (pick(5)) {
-    case 0: return {a.dim + b.dim, a.value + b.value};
-    case 1: return {a.dim - b.dim, a.value - b.value};
-    case 2: return {a.dim * b.dim, a.value * b.value};
-    case 3: return {max(a.dim, b.dim), std::max(a.value, b.value)};
+    case 0:
+      return {a.dim + b.dim, a.value + b.value};
+    case 1:
+      return {a.dim - b.dim, a.value - b.value};
+    case 2:
+      return {a.dim * b.dim, a.value * b.value};
+    case 3:
+      return {max(a.dim, b.dim), std::max(a.value, b.value)};
     default: {
       int64_t by = pick(5) + 1;
       int64_t q = a.value / by - (a.value % by < 0 ? 1 : 0);

@@ -7,6 +7,7 @@
 #include "core/base/parse_device.h"
 #include "core/base/status.h"
 #include "core/base/text.h"
+#include "tracefire/dtype.h"
 
 namespace tracefire {
 namespace {

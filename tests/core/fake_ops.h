@@ -93,9 +93,9 @@ class FakeOps final : public OpSet {
 
  private:
   static const std::vector<std::string>& names() {
-    static const std::vector<std::string> all = {"constant", "add",   "matmul", "reshape",
+    static const std::vector<std::string> all = {"constant", "add",    "matmul", "reshape",
                                                  "split",    "unique", "print",  "log",
-                                                 "if",       "exp",   "scale"};
+                                                 "if",       "exp",    "scale"};
     return all;
   }
 };

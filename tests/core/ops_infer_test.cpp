@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Types in, types out: what the rows infer and what they say about operands that do not fit.
-#include <algorithm>
-
 #include <doctest/doctest.h>
+
+#include <algorithm>
 
 #include "core/ops/op_table.h"
 
@@ -62,8 +62,7 @@ TEST_CASE("binary operations say what does not fit") {
 }
 
 TEST_CASE("the table checks arity, attributes and names") {
-  CHECK(infer("add", {f32({2})}) ==
-        "[TF-E0106] add: got 1 input; the operation takes 2 (x, y).");
+  CHECK(infer("add", {f32({2})}) == "[TF-E0106] add: got 1 input; the operation takes 2 (x, y).");
   CHECK(infer("concat", {}, {{"axis", int64_t{0}}}) ==
         "[TF-E0106] concat: got 0 inputs; the operation takes 1 or more (x).");
   CHECK(infer("matmul", {f32({2, 3}), f32({3, 2})}, {{"transposed_a", true}}) ==
@@ -137,7 +136,8 @@ TEST_CASE("pad, concat and cumsum of symbolic sizes") {
   CHECK(infer("pad", {f32({3}), f32({})},
               {{"low", Shape{1}}, {"high", Shape{-2}}, {"interior", std::vector<int64_t>{2}}}) ==
         "float32(6,)");
-  CHECK(infer("concat", {f32({n, 2}), f32({1, 2})}, {{"axis", int64_t{0}}}) == "float32((N + 1), 2)");
+  CHECK(infer("concat", {f32({n, 2}), f32({1, 2})}, {{"axis", int64_t{0}}}) ==
+        "float32((N + 1), 2)");
   CHECK(infer("concat", {f32({n, 2}), f32({1, 3})}, {{"axis", int64_t{0}}})
             .rfind("[TF-E0101] concat: input 0 is float32(N, 2) and input 1 is float32(1, 3)", 0) ==
         0);
@@ -147,8 +147,8 @@ TEST_CASE("matmul broadcasts leading axes and checks inner sizes") {
   const Dim n = Dim::fresh("N");
   CHECK(infer("matmul", {f32({n, 784}), f32({784, 10})}) == "float32(N, 10)");
   CHECK(infer("matmul", {f32({2, 1, 3, 4}), f32({5, 4, 6})}) == "float32(2, 5, 3, 6)");
-  CHECK(infer("matmul", {f32({4, 3}), f32({6, 4})}, {{"transpose_a", true}, {"transpose_b", true}}) ==
-        "float32(3, 6)");
+  CHECK(infer("matmul", {f32({4, 3}), f32({6, 4})},
+              {{"transpose_a", true}, {"transpose_b", true}}) == "float32(3, 6)");
   CHECK(infer("matmul", {f32({n, 784}), f32({512, 10})}) ==
         "[TF-E0101] matmul: a is float32(N, 784) and b is float32(512, 10); a's row length 784 and "
         "b's column length 512 must be equal.");

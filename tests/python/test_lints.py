@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each lint accepts a good tree and fails on a bad one, with a message that says what to do."""
+import contextlib
+import importlib
+import io
 import json
 import pathlib
 import subprocess
@@ -8,6 +11,7 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "scripts" / "lint"))
 LICENCE = "// SPDX-License-Identifier: Apache-2.0\n"
 
 
@@ -18,11 +22,13 @@ def write(root, name, text):
 
 
 def lint(name, root):
-    done = subprocess.run([sys.executable, str(ROOT / "scripts/lint" / f"{name}.py"), str(root)],
-                          capture_output=True, text=True)
-    assert done.stderr == ""
-    assert (done.returncode == 0) == (done.stdout == "")
-    return done.stdout
+    module = importlib.import_module(name)
+    printed = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
+        patch.setattr(sys, "argv", [name, str(root)])
+        code = module.main()
+    assert (code == 0) == (printed.getvalue() == "")
+    return printed.getvalue()
 
 
 @pytest.fixture
@@ -147,6 +153,12 @@ def test_words_refuses(tree, text, word):
 def test_words_wants_the_licence_line(tree):
     write(tree, "src/core/base/a.h", "#pragma once\n")
     assert "SPDX" in lint("words", tree)
+
+
+def test_lints_are_programs(tree):
+    write(tree, "src/core/base/a.h", LICENCE + "#include <cuda.h>\n")
+    done = subprocess.run([sys.executable, str(ROOT / "scripts/lint/includes.py"), str(tree)], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "") and "may not use cuda" in done.stdout
 
 
 def test_layout(tree):

@@ -128,7 +128,7 @@ TEST_CASE("a failing host function poisons what depends on it and nothing else")
 
 TEST_CASE("a data-dependent size is read once and the rest is bound to it") {
   const Tensor x = Tensor::of<int32_t>({3, 1, 3, 2, 1, 3}, {6});
-  const Tensors parts = apply("unique", Tensors{x});
+  const Tensors parts = apply_op("unique", Tensors{x});
   const Tensor doubled = op("mul", {parts[0], Tensor::scalar(2)});
   CHECK_FALSE(doubled.shape().is_constant());
   const std::vector<int32_t> values = doubled.values<int32_t>();
@@ -140,7 +140,7 @@ TEST_CASE("a data-dependent size is read once and the rest is bound to it") {
 
   const Function f =
       trace_function("unique_sum", {{DType::kI32, {6}}}, [](const Tensors& args) -> Tensors {
-        const Tensor unique = apply("unique", args)[0];
+        const Tensor unique = apply_op("unique", args)[0];
         return {unique, sum(unique)};
       });
   const Tensors traced = f({x});

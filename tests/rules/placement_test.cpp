@@ -13,6 +13,9 @@ using namespace tracefire::testing;
 
 namespace {
 
+/// Before any work: these tests want a second device.
+const bool two_cpus = (set_cpu_devices(2), true);
+
 const Proof::Row* find_row(const Proof& proof, const std::string& op) {
   for (const Proof::Row& row : proof.rows) {
     if (row.op == op) return &row;
@@ -41,6 +44,7 @@ TEST_CASE("strings live on the host beside a graph on the device, by design") {
 }
 
 TEST_CASE("one program spans two devices with a copy between") {
+  REQUIRE(two_cpus);
   const Device first = parse_device("CPU:0"), second = parse_device("CPU:1");
   const Function f =
       trace_function("spread", {{DType::kF32, {3}}}, [&](const Tensors& args) -> Tensors {

@@ -103,7 +103,7 @@ void check_close(const std::vector<float>& got, const std::vector<double>& want)
 TEST_CASE("full and partial batch share slots in two captured programs, evaluate sees them") {
   const Data data(70);  // 8 full batches of 8 and one of 6
   Model model;
-  const Dim batch = Dim::fresh("batch", 64);
+  const Dim batch = Dim::fresh("batch", 128);
   const Function train = model.train(batch);
   const Function evaluate = model.evaluate(batch);
   const Tensor x = Tensor::of(data.x, {70, 3}), y = Tensor::of(data.y, {70, 1});

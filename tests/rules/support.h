@@ -18,7 +18,7 @@ namespace tracefire::testing {
 
 /// First result of an operation by name.
 inline Tensor op(std::string_view name, const Tensors& inputs, const AttrList& attrs = {}) {
-  return apply(name, inputs, attrs)[0];
+  return apply_op(name, inputs, attrs)[0];
 }
 
 inline Tensor vec(const std::vector<float>& values) {

@@ -99,11 +99,4 @@ std::string Program::str() const {
   return text + "}\n";
 }
 
-Result<std::unique_ptr<CapturedGraph>> DeviceBackend::capture(
-    Stream& stream, const std::function<Status(Stream&)>& body) {
-  (void)body;
-  return error(ErrorCode::kInternal, stream.device().str(),
-               " cannot record launches; its programs are run step by step.");
-}
-
 }  // namespace tracefire

@@ -18,9 +18,12 @@ class SpecKernel final : public Kernel {
  private:
   static std::string library_text(nvidia::Library library) {
     switch (library) {
-      case nvidia::Library::kCublasLt: return "cuBLASLt";
-      case nvidia::Library::kCudnn: return "cuDNN";
-      default: return "tracefire";
+      case nvidia::Library::kCublasLt:
+        return "cuBLASLt";
+      case nvidia::Library::kCudnn:
+        return "cuDNN";
+      default:
+        return "tracefire";
     }
   }
 
@@ -30,7 +33,7 @@ class SpecKernel final : public Kernel {
 
 std::vector<KernelList> make_table() {
   std::vector<KernelList> table(OpTable::instance().rows().size());
-  for (auto family : {matmul_kernels}) {
+  for (auto family : {matmul_kernels, loop_kernel_specs}) {
     for (const KernelSpec& spec : family()) {
       // Kernels live as long as the process: programs point to them.
       table[OpTable::instance().id(spec.op)].push_back(new SpecKernel(spec));
@@ -64,20 +67,10 @@ std::vector<int64_t> row_major(const std::vector<int64_t>& sizes) {
 }
 
 Result<std::vector<int64_t>> numbers_of(const NodeView& node, const Shape& dims) {
-  std::vector<int64_t> numbers;
-  for (const Dim dim : dims) {
-    bool known = true;
-    for (const int32_t symbol : free_symbols(dim)) {
-      known = known && node.env != nullptr && node.env->has(symbol);
-    }
-    if (!known) {
-      return error(ErrorCode::kSymbolUnbound, "the size ", dim.str(), " in an attribute of '",
-                   OpTable::instance().name(node.node->op),
-                   "' has no number while the kernel is bound. Give it as an argument.");
-    }
-    numbers.push_back(dim.is_constant() ? dim.value() : node.env->eval(dim));
-  }
-  return numbers;
+  if (dims.is_constant()) return dims.sizes();
+  return error(ErrorCode::kSymbolUnbound, "the size ", dims.str(), " in an attribute of '",
+               OpTable::instance().name(node.node->op),
+               "' has no number while the kernel is bound. Give it as an argument.");
 }
 
 }  // namespace tracefire::cuda

@@ -52,8 +52,9 @@ Result<GraphPtr> epoch_graph(const Function::State& state, const Epoch& epoch) {
   const Value size = b.scalar(static_cast<double>(epoch.batch), DType::kI32);
   const Value start = b.op("mul", {counter, size});
   const Value rows =
-      b.op("dynamic_slice", {order, start}, {{"axis", int64_t{0}}, {"size", epoch.batch}});
+      b.op("dynamic_slice", {order, start}, {{"axis", int64_t{0}}, {"size", Shape{epoch.batch}}});
   for (Value array : data) args.push_back(b.op("gather", {array, rows}, {{"axis", int64_t{0}}}));
+  TF_RETURN_IF_ERROR(b.status());
   args.insert(args.end(), rest.begin(), rest.end());
   TF_ASSIGN(std::vector<Value> results, inline_graph(body, args, &b));
   for (size_t i = 0; i < results.size(); ++i) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <map>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/base/dim_text.h"
 #include "core/graph/text.h"
@@ -12,6 +14,17 @@ namespace {
 class KeyWriter {
  public:
   explicit KeyWriter(const OpSet& ops) : ops_(ops) {}
+
+  /// Numbers the symbols that stand alone in a parameter's type, before those inside expressions,
+  /// whose order follows from when they were made.
+  void number_symbols(const Graph& g) {
+    for (const Param& param : g.params) {
+      for (Dim d : param.type.shape) {
+        if (d.is_constant() || !is_free_symbol(d.symbol())) continue;
+        symbols_.try_emplace(d.symbol(), "s" + std::to_string(symbols_.size()));
+      }
+    }
+  }
 
   void graph(const Graph& g) {
     number(g.params.size());
@@ -68,10 +81,17 @@ class KeyWriter {
     }
     byte(1);
     text(dim_text(d, [this](int32_t symbol) {
-      auto [place, added] = symbols_.try_emplace(symbol, "s" + std::to_string(symbols_.size()));
-      if (!added) return place->second;
-      return place->second + "<=" + std::to_string(Dim::from_symbol(symbol).bound());
+      return symbols_.try_emplace(symbol, "s" + std::to_string(symbols_.size())).first->second;
     }));
+    std::map<std::string_view, int64_t> bounds;  // of symbols not met before, by name
+    for (int32_t symbol : free_symbols(d)) {
+      if (!bounded_.insert(symbol).second) continue;
+      bounds[symbols_.at(symbol)] = Dim::from_symbol(symbol).bound();
+    }
+    for (const auto& [name, bound] : bounds) {
+      text(name);
+      number(static_cast<uint64_t>(bound));
+    }
   }
 
   void shape(const Shape& s) {
@@ -120,12 +140,14 @@ class KeyWriter {
   const OpSet& ops_;
   std::string out_;
   std::unordered_map<int32_t, std::string> symbols_;
+  std::unordered_set<int32_t> bounded_;  // whose bound is in the key
 };
 
 }  // namespace
 
 std::string cache_key(const OpSet& ops, const Graph& graph) {
   KeyWriter writer(ops);
+  writer.number_symbols(graph);
   writer.graph(graph);
   return writer.take();
 }

@@ -89,7 +89,7 @@ Device Tensor::device() const { return cell_of(*this).device; }
 Tensor Tensor::to(Device device) const {
   if (cell_of(*this).device == device) return *this;
   DeviceScope scope(device);
-  return apply("copy", std::span(this, 1), {{"device", device.str()}})[0];
+  return apply_op("copy", std::span(this, 1), {{"device", device.str()}})[0];
 }
 
 void Tensor::check_count(size_t count, const std::vector<int64_t>& sizes) {
@@ -146,7 +146,7 @@ const std::vector<OpSpec>& op_specs() {
   return specs;
 }
 
-std::vector<Tensor> apply(int op, std::span<const Tensor> inputs, const AttrList& attrs) {
+std::vector<Tensor> apply_op(int op, std::span<const Tensor> inputs, const AttrList& attrs) {
   const auto rows = OpTable::instance().rows();
   if (op < 0 || op >= static_cast<int>(rows.size())) {
     error(ErrorCode::kUnknownOp, "operation number ", op, " does not exist; there are ",
@@ -168,14 +168,14 @@ std::vector<Tensor> apply(int op, std::span<const Tensor> inputs, const AttrList
   return tensors;
 }
 
-std::vector<Tensor> apply(std::string_view op, std::span<const Tensor> inputs,
+std::vector<Tensor> apply_op(std::string_view op, std::span<const Tensor> inputs,
                           const AttrList& attrs) {
   const auto id = OpTable::instance().find(op);
   if (!id) {
     error(ErrorCode::kUnknownOp, "there is no operation '", op, "'; docs/ops.md lists all")
         .throw_if_error();
   }
-  return apply(static_cast<int>(*id), inputs, attrs);
+  return apply_op(static_cast<int>(*id), inputs, attrs);
 }
 
 DeviceScope::DeviceScope(Device device) {

@@ -34,6 +34,7 @@ class Ledger {
   }
 
   void add(const RunEvent& event) {
+    if (!event.program || !event.work) return;  // a run of nothing
     std::lock_guard<std::mutex> lock(mutex_);
     ProgramCounts& counts = programs_[event.work.get()];
     if (!counts.program) {

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Single elements of tensors, between Python numbers and their bytes.
+#pragma once
+
+#include "python/bindings/common.h"
+
+namespace tracefire::python {
+
+/// A number of any element type.
+struct Number {
+  enum Kind : uint8_t { kBool, kSigned, kUnsigned, kReal, kComplex };
+  Kind kind = kBool;
+  int64_t i = 0;   ///< kBool, kSigned
+  uint64_t u = 0;  ///< kUnsigned: only what int64 cannot hold
+  double re = 0, im = 0;
+};
+
+/// The number in a Python object that is one or converts to one; nullopt otherwise.
+std::optional<Number> number_of(nb::handle value);
+nb::object to_python(const Number& number);
+
+Number load_element(DType dtype, const void* from);
+/// Throws kBadAttribute where an integer type cannot hold the number. Reals are cut towards zero
+/// for integer types and rounded to nearest even for floating ones.
+void store_element(DType dtype, const Number& number, void* to);
+
+}  // namespace tracefire::python
