@@ -12,8 +12,7 @@ def gradients(ops, tensor, outputs, sources, output_grads):
         seed = None if output_grads is None else output_grads[i]
         if seed is None:
             seed = ops.broadcast_to(tensor(1, out.dtype), shape=out.shape)
-        grads[id(out)] = seed
-    stop = {id(s) for s in sources}
+        grads[id(out)] = seed if id(out) not in grads else ops.add(grads[id(out)], seed)
     for node in reversed(order):
         out_grads = [grads.get(id(o)) for o in node.outputs]
         if node.op not in RULES or all(g is None for g in out_grads):
@@ -24,7 +23,6 @@ def gradients(ops, tensor, outputs, sources, output_grads):
             if grad is not None and value.dtype.lstrip("b").startswith("float"):
                 old = grads.get(id(value))
                 grads[id(value)] = grad if old is None else ops.add(old, grad)
-    del stop
     return [grads.get(id(s)) for s in sources]
 
 

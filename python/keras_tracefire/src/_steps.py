@@ -7,10 +7,9 @@ in or out but the batch and the logs. A step that looks at tensor values in Pyth
 it runs eagerly, and one warning says why.
 """
 
-import warnings
-
 from keras.src import tree
 from keras.src.backend.common import KerasVariable
+from keras_tracefire.src._messages import warn
 from keras_tracefire.src.ops._tensor import Tensor
 from keras_tracefire.src.ops._tensor import convert_to_tensor
 from tracefire import _core
@@ -110,10 +109,9 @@ class Step:
     def _go_eager(self, error):
         self.eager_reason = str(error)
         name = getattr(self._method, "__name__", "step")
-        warnings.warn(
+        warn(
             f"`{name}` of {type(self._model).__name__!r} cannot be traced into one graph, so it "
-            f"runs operation by operation, which is slower. The reason: {error}",
-            stacklevel=2,
+            f"runs operation by operation, which is slower. The reason: {error}"
         )
 
 

@@ -168,8 +168,7 @@ def randint(shape, minval, maxval, dtype="int32", seed=None):
     span, multiplier = _span(minval, maxval, compute, width)
     high, low = _bits(first, shape, width), _bits(second, shape, width)
     if span is not None:
-        # Twice the bits of the result, modulo the span, without wider integers:
-        # (high * 2^width + low) mod span.
+        # Twice the bits of the result, modulo the span, without wider integers.
         high, low = _ops.mod(high, span), _ops.mod(low, span)
         low = _ops.mod(_ops.add(_ops.mul(high, multiplier), low), span)
     start = cast(convert_to_tensor(_clip_to(minval, compute)), compute)
@@ -191,7 +190,7 @@ def _clip_to(value, dtype):
 
 
 def _span(minval, maxval, dtype, width):
-    """Size of the range and 2^width modulo it, as tensors; None if every bit pattern is in it."""
+    """Size of the range and the weight of the high bits; None if every bit pattern is in it."""
     unsigned = f"uint{width}"
     if isinstance(minval, (int, float)) and isinstance(maxval, (int, float)):
         low, high = _clip_to(minval, dtype), _clip_to(maxval, dtype)
@@ -200,7 +199,9 @@ def _span(minval, maxval, dtype, width):
             span += 1
         if span >= 2**width:
             return None, None
-        return [_core.tensor(v, unsigned) for v in (span, 2**width % span)]
+        half = 2 ** (width // 2) % span
+        multiplier = half * half % 2**width % span  # the product wraps, as JAX's does
+        return [_core.tensor(v, unsigned) for v in (span, multiplier)]
     low, high = cast(convert_to_tensor(minval), dtype), cast(convert_to_tensor(maxval), dtype)
     one = _core.tensor(1, unsigned)
     span = _ops.select(_ops.greater(high, low), cast(_ops.sub(high, low), unsigned), one)

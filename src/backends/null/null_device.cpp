@@ -72,11 +72,11 @@ class NullLaunch final : public Launch {
 
 class NullKernel final : public Kernel {
  public:
-  NullKernel(std::string name, std::shared_ptr<Counters> counters)
-      : name_(std::move(name)), counters_(std::move(counters)) {}
+  NullKernel(std::string name, bool in_place, std::shared_ptr<Counters> counters)
+      : name_(std::move(name)), in_place_(in_place), counters_(std::move(counters)) {}
   std::string_view name() const override { return name_; }
   std::string_view library() const override { return "null"; }
-  bool in_place() const override { return false; }
+  bool in_place() const override { return in_place_; }
   Answer accept(const NodeView&) const override { return Answer::yes(); }
   Result<std::unique_ptr<Launch>> bind(const NodeView& node, DeviceBackend&) const override {
     for (std::span<const ValueType> types : {node.inputs, node.outputs}) {
@@ -91,6 +91,7 @@ class NullKernel final : public Kernel {
 
  private:
   std::string name_;
+  bool in_place_;
   std::shared_ptr<Counters> counters_;
 };
 
@@ -126,8 +127,10 @@ class NullDeviceImpl final : public NullDevice {
       const OpRow& row = OpTable::instance().row(static_cast<OpId>(op));
       const bool fused = std::string_view(row.name) == "fused";
       if ((row.op_class == OpClass::kControl && !fused) || row.op_class == OpClass::kHost) continue;
+      const bool in_place = fused || row.op_class == OpClass::kElementwise ||
+                            std::string_view(row.name) == "adam_update";
       owned_.push_back(
-          std::make_unique<NullKernel>(std::string("null_") + row.name, counters_));
+          std::make_unique<NullKernel>(std::string("null_") + row.name, in_place, counters_));
       kernels_[op] = {owned_.back().get()};
     }
   }

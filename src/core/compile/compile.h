@@ -34,7 +34,7 @@ struct Pass {
 
 /// The passes that run before gradients are taken (recognise composites in primitives) …
 const std::vector<Pass>& raise_passes();
-/// … and those between gradient and plan, in order: place, decompose, simplify, fuse.
+/// … and those between gradient and plan, in order: inline_calls, place, decompose, simplify, fuse.
 const std::vector<Pass>& lowering_passes();
 
 /// Runs passes in order, verifying after each; names of `options.disabled_passes` are skipped.

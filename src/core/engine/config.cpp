@@ -21,6 +21,11 @@ std::vector<DeviceDescription> list_devices() {
 std::string why_no_gpu() { return Backends::instance().why_no_gpu(); }
 Device default_device() { return Engine::instance().default_device(); }
 
+std::string library_report() { return Backends::instance().library_report(); }
+void add_library_root(const std::string& directory) {
+  Backends::instance().add_library_root(directory);
+}
+
 void set_cpu_devices(int count) { Backends::instance().set_cpu_devices(count).throw_if_error(); }
 
 void set_soft_device_placement(bool soft) {

@@ -169,8 +169,7 @@ def vander(x, N=None, increasing=False):
     powers = iota(n)
     if not increasing:
         powers = _ops.reverse(powers, axes=[0])
-    dtype = result_type(x.dtype, "int32")
-    return ew.power(cast(reshape(x, (-1, 1)), dtype), cast(powers, dtype))
+    return ew.power(reshape(x, (-1, 1)), cast(powers, x.dtype))
 
 
 def _window(terms):

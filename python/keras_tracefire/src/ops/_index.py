@@ -118,11 +118,11 @@ def nonzero(x):
 
 
 def unravel_index(indices, shape):
-    total = math.prod(shape)
-    rest, out = _from_end(indices, total), []
+    indices = convert_to_tensor(indices)
+    rest, out = _from_end(indices, math.prod(shape)), []
     for size in reversed(shape):
         limit = _core.tensor(max(size, 1), "int32")
-        out.append(_ops.mod(rest, limit))
+        out.append(cast(_ops.mod(rest, limit), indices.dtype))
         rest = _ops.floor_div(rest, limit)
     return tuple(reversed(out))
 
@@ -232,7 +232,7 @@ def unique(
     _host_only("unique")
     x = convert_to_tensor(x).numpy()
     values, index, inverse, counts = np.unique(
-        x, return_index=True, return_inverse=True, return_counts=True, axis=axis
+        x, True, True, True, axis=axis, equal_nan=False
     )
     along = 0 if axis is None else axis
     if size is not None:

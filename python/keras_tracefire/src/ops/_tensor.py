@@ -357,14 +357,3 @@ def device_scope(device_name):
 def remat(f):
     """The engine decides what to keep for the gradient and what to compute again."""
     return f
-
-
-def custom_gradient(fun):
-    def call(*args, **kwargs):
-        raise missing.unsupported(
-            f"keras.ops.custom_gradient was used on {getattr(fun, '__name__', fun)!r}",
-            "functions whose gradient follows from their operations",
-            "Write the function with keras.ops and stop_gradient, or use another backend",
-        )
-
-    return call

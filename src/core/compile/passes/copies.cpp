@@ -10,10 +10,10 @@ namespace {
 /// Writes the graph again with copies on edges between devices.
 class CopyInserter {
  public:
-  CopyInserter(const Graph& source, Device region_device)
+  CopyInserter(const Graph& source, Device results)
       : known_(KnownOps::get()),
         source_(source),
-        region_device_(region_device),
+        results_(results),
         rewriter_(OpTable::instance(), source) {}
 
   /// True where some edge or result crosses devices, or a copy goes nowhere.
@@ -23,8 +23,8 @@ class CopyInserter {
         if (device_of(source_, node.inputs[0]) == node.device) return true;
         continue;
       }
-      for (Value value : node.inputs) {
-        if (crosses(value, node.device)) return true;
+      for (size_t k = 0; k < node.inputs.size(); ++k) {
+        if (crosses(node.inputs[k], operand_device(node, k))) return true;
       }
     }
     for (const ResultValue& result : source_.results) {
@@ -51,7 +51,7 @@ class CopyInserter {
         now.inputs = rewriter_.map(node.inputs);
       } else {
         for (size_t k = 0; k < node.inputs.size(); ++k) {
-          TF_ASSIGN(now.inputs[k], on_device(node.inputs[k], node.device, node));
+          TF_ASSIGN(now.inputs[k], on_device(node.inputs[k], operand_device(node, k), node));
         }
       }
       TF_ASSIGN(const Value first, rewriter_.builder().add(std::move(now)));
@@ -79,9 +79,14 @@ class CopyInserter {
            source_.type(value).dtype != DType::kString;
   }
 
+  /// Where the node wants an operand; unset: anywhere. The host reads a predicate where it is.
+  Device operand_device(const Node& node, size_t index) const {
+    return node.op == known_.if_op && index == 0 ? Device{} : node.device;
+  }
+
   Device result_device(const ResultValue& result) const {
     if (result.slot >= 0) return source_.params[static_cast<size_t>(result.slot)].device;
-    return region_device_;
+    return results_;
   }
 
   /// The new value that stands for `value` on `target`.
@@ -117,15 +122,15 @@ class CopyInserter {
 
   const KnownOps& known_;
   const Graph& source_;
-  Device region_device_;
+  Device results_;
   Rewriter rewriter_;
   std::map<std::pair<Value, Device>, Value> copies_;
 };
 
 }  // namespace
 
-Result<GraphPtr> insert_copies(const GraphPtr& graph, Device region_device, bool* changed) {
-  CopyInserter inserter(*graph, region_device);
+Result<GraphPtr> insert_copies(const GraphPtr& graph, Device results, bool* changed) {
+  CopyInserter inserter(*graph, results);
   if (!inserter.needed()) return graph;
   *changed = true;
   return inserter.run();

@@ -57,14 +57,14 @@ Result<GraphPtr> expand_once(const Graph& graph, const CompileOptions& options) 
 }
 
 Result<GraphPtr> decompose_graph(const GraphPtr& source, const CompileOptions& options,
-                                 Device region_device, bool* changed) {
+                                 Device results, bool* changed) {
   GraphPtr graph = source;
   for (size_t i = 0; i < source->nodes.size(); ++i) {
     const Node& node = source->nodes[i];
     if (!KnownOps::get().has_programs(node)) continue;
     for (size_t r = 0; r < node.regions.size(); ++r) {
       TF_ASSIGN(const GraphPtr region,
-                decompose_graph(node.regions[r], options, node.device, changed));
+                decompose_graph(node.regions[r], options, results_device(node, r), changed));
       if (region == node.regions[r]) continue;
       auto now = std::make_shared<Graph>(*graph);
       now->nodes[i].regions[r] = region;
@@ -90,7 +90,7 @@ Result<GraphPtr> decompose_graph(const GraphPtr& source, const CompileOptions& o
                  node.location.str(), ": no kernel of ", node.device.str(),
                  " accepts it, and it decomposes into itself.");
   }
-  return insert_copies(graph, region_device, changed);
+  return insert_copies(graph, results, changed);
 }
 
 }  // namespace

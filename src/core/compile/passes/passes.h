@@ -13,6 +13,8 @@ Result<GraphPtr> raise_softmax(const GraphPtr& graph, const CompileOptions& opti
 /// log(softmax(x)) -> log_softmax(x): finite where softmax underflows to 0.
 Result<GraphPtr> raise_log_softmax(const GraphPtr& graph, const CompileOptions& options,
                                    bool* changed);
+/// The nodes of a called graph in place of the call.
+Result<GraphPtr> inline_calls(const GraphPtr& graph, const CompileOptions& options, bool* changed);
 /// A device for each node, and copies between devices.
 Result<GraphPtr> place(const GraphPtr& graph, const CompileOptions& options, bool* changed);
 /// Composites that no kernel of their device accepts -> smaller nodes, placed.

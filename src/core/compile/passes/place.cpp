@@ -17,29 +17,31 @@ void place_params(Device device, bool region, Graph* graph, bool* changed) {
   }
 }
 
-Result<GraphPtr> place_graph(const GraphPtr& source, const CompileOptions& options,
-                             Device region_device, bool* changed) {
-  const bool region = region_device.is_set();
+/// `region` and `results` are unset for a whole program; a region gets its operands on the one and
+/// leaves its results on the other.
+Result<GraphPtr> place_graph(const GraphPtr& source, const CompileOptions& options, Device region,
+                             Device results, bool* changed) {
   auto graph = std::make_shared<Graph>(*source);
   bool moved = false;
-  place_params(region ? region_device : options.device, region, graph.get(), &moved);
+  place_params(region.is_set() ? region : options.device, region.is_set(), graph.get(), &moved);
   for (Node& node : graph->nodes) {
     const Device before = node.device;
     TF_RETURN_IF_ERROR(place_node(*graph, options, &node));
     moved = moved || node.device != before;
     if (!KnownOps::get().has_programs(node)) continue;
-    for (GraphPtr& inner : node.regions) {
-      TF_ASSIGN(inner, place_graph(inner, options, node.device, &moved));
+    for (size_t r = 0; r < node.regions.size(); ++r) {
+      TF_ASSIGN(node.regions[r], place_graph(node.regions[r], options, node.device,
+                                             results_device(node, r), &moved));
     }
   }
   *changed = *changed || moved;
-  return insert_copies(moved ? graph : source, region_device, changed);
+  return insert_copies(moved ? graph : source, results, changed);
 }
 
 }  // namespace
 
 Result<GraphPtr> place(const GraphPtr& graph, const CompileOptions& options, bool* changed) {
-  return place_graph(graph, options, {}, changed);
+  return place_graph(graph, options, {}, {}, changed);
 }
 
 }  // namespace tracefire

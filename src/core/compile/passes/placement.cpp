@@ -158,6 +158,10 @@ Status place_node(const Graph& graph, const CompileOptions& options, Node* node)
   return {};
 }
 
+Device results_device(const Node& node, size_t region) {
+  return node.op == KnownOps::get().while_op && region == 0 ? Device{} : node.device;
+}
+
 Device device_of(const Graph& graph, Value value) {
   const ValueType& type = graph.type(value);
   if (type.dtype == DType::kToken) return {};

@@ -47,9 +47,13 @@ Status place_node(const Graph& graph, const CompileOptions& options, Node* node)
 /// The device of each value: its parameter's or its producer's (strings are always on the host).
 Device device_of(const Graph& graph, Value value);
 
+/// Where the node's region leaves its results: on the device of the node, whose results they are.
+/// Unset for the truth value of a loop's condition, which the host reads wherever it is.
+Device results_device(const Node& node, size_t region);
+
 /// Puts a `copy` on every edge between devices, one a value and target, and before results whose
-/// slot lives elsewhere; drops copies that go nowhere. `region_device` set: results (except
-/// strings) are copied there, because the surrounding node promises it.
-Result<GraphPtr> insert_copies(const GraphPtr& graph, Device region_device, bool* changed);
+/// slot lives elsewhere; drops copies that go nowhere. Where `results` is set, results (except
+/// strings) are copied there.
+Result<GraphPtr> insert_copies(const GraphPtr& graph, Device results, bool* changed);
 
 }  // namespace tracefire

@@ -88,17 +88,19 @@ class Matcher {
 /// Replaces nodes for which `match` names another op and its operand; null where there is none.
 template <class Match>
 Result<GraphPtr> replace(const Graph& graph, const Match& match) {
-  Rewriter rewriter(OpTable::instance(), graph);
+  std::vector<Node> found(graph.nodes.size());
   bool any = false;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) any |= match(graph.nodes[i], &found[i]);
+  if (!any) return GraphPtr();
+  Rewriter rewriter(OpTable::instance(), graph);
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const int32_t index = static_cast<int32_t>(i);
     const Node& node = graph.nodes[i];
-    Node now;
-    if (!match(node, &now)) {
+    Node& now = found[i];
+    if (now.inputs.empty()) {
       rewriter.copy(index);
       continue;
     }
-    any = true;
     now.inputs = rewriter.map(now.inputs);
     now.device = node.device;
     now.device_by_user = node.device_by_user;
@@ -107,7 +109,6 @@ Result<GraphPtr> replace(const Graph& graph, const Match& match) {
     TF_ASSIGN(const Value value, rewriter.builder().add(std::move(now)));
     rewriter.set({index, 0}, value);
   }
-  if (!any) return GraphPtr();
   return rewriter.finish();
 }
 

@@ -45,10 +45,7 @@ std::string why_not(const Program& program, const Step& step, Device device) {
     case StepKind::kHostCall: return op + " runs on the host";
     case StepKind::kIf:
     case StepKind::kWhile: return op + " is decided on the host";
-    case StepKind::kCall: {
-      const Program& region = *step.regions[0];
-      return region.capturable ? std::string() : "call: " + region.why_not_capturable;
-    }
+    case StepKind::kCall: return op + " runs as a program of its own";
     case StepKind::kCopy:
     case StepKind::kKernel: break;
   }

@@ -113,7 +113,10 @@ class Scheduler {
     for (size_t i = 0; i < std::min(ready_.size(), kWindow); ++i) {
       const double now = growth(ready_[i]);
       if (first == ready_.size() && now < std::numeric_limits<double>::infinity()) first = i;
-      if (now < least) {
+      // Of equals, the one that settles a variable: its gradient's memory is free then.
+      const bool settles = writes_slot_[static_cast<size_t>(ready_[i])] >= 0 &&
+                           writes_slot_[static_cast<size_t>(ready_[best])] < 0;
+      if (now < least || (now == least && now <= 0 && settles)) {
         least = now;
         best = i;
       }
