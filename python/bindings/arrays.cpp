@@ -115,7 +115,7 @@ bool read_array_interface(nb::handle value, HostElements* out) {
   const size_t element = std::stoul(type.substr(2));
   out->dtype = dtype_of_kind(type[1], element);
   if (out->dtype == DType::kInvalid && nb::hasattr(value, "dtype")) {
-    const auto name = dtype_from_name(nb::cast<std::string>(nb::str(value.attr("dtype"))));
+    const auto name = dtype_from_name(str_of(value.attr("dtype")));
     if (name && *name != DType::kString && dtype_size(*name) == element) out->dtype = *name;
   }
   if (out->dtype == DType::kInvalid) return false;

@@ -86,7 +86,7 @@ nb::class_<T> bind_context(nb::module_& m, const char* name, const char* doc) {
 
 std::string setting_value(nb::handle value) {
   if (PyBool_Check(value.ptr())) return value.ptr() == Py_True ? "true" : "false";
-  return nb::cast<std::string>(nb::str(value));
+  return str_of(value);
 }
 
 /// "true" as True, "256" as 256, other texts as they are.

@@ -106,7 +106,7 @@ def test_errors_of_the_work_name_the_users_line():
     x = core.tensor([[1.0, 2.0]])
     labels = core.tensor([7])
     line = inspect.currentframe().f_lineno + 1
-    loss = ops.sparse_softmax_cross_entropy(x, labels)
+    loss = ops.softmax_cross_entropy(x, labels)
     with pytest.raises(IndexError, match=rf"{re.escape(pathlib.Path(__file__).name)}:{line}"):
         loss.numpy()
     with pytest.raises(IndexError):
