@@ -173,7 +173,10 @@ bool Backends::masked(uint8_t kind, std::string_view op) const {
   return found != state_->masks.end() && found->second.find(op) != found->second.end();
 }
 
-std::string Backends::library_report() { return nvidia::Stack::instance().report(); }
+std::string Backends::library_report() {
+  devices();  // what was looked for is known then
+  return nvidia::Stack::instance().report();
+}
 
 void Backends::add_library_root(const std::string& directory) {
   nvidia::add_python_roots({directory});
