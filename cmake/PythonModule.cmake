@@ -38,12 +38,38 @@ add_dependencies(tracefire_python tracefire_generated)
 set_target_properties(tracefire_python PROPERTIES
   OUTPUT_NAME _core
   LIBRARY_OUTPUT_DIRECTORY "${TRACEFIRE_PYTHON_DIR}/tracefire"
-  INSTALL_RPATH "$ORIGIN;$ORIGIN/../../lib"
+  INSTALL_RPATH "$<IF:$<BOOL:${SKBUILD}>,$ORIGIN,$ORIGIN/../../lib>"
   JOB_POOL_COMPILE heavy)
 
 # build/python is what tests put on PYTHONPATH: the packages of python/, and the module in its place.
-add_custom_command(
-  TARGET tracefire_python POST_BUILD
+add_custom_target(tracefire_python_packages ALL
   COMMAND "${TRACEFIRE_PYTHON3}" "${PROJECT_SOURCE_DIR}/scripts/link_packages.py"
           "${PROJECT_SOURCE_DIR}/python" "${TRACEFIRE_PYTHON_DIR}"
-  VERBATIM)
+  COMMENT "" VERBATIM)
+
+# What the wheel holds beside the packages of python/ (pyproject.toml): the module with its libraries
+# in the package tracefire, and tracefire.pth at the top of site-packages.
+if(TRACEFIRE_STATIC_RUNTIME)
+  target_link_options(tracefire_python PRIVATE ${static_runtime})
+endif()
+install(TARGETS tracefire_python LIBRARY DESTINATION tracefire COMPONENT python)
+# The file itself under the name it is looked for: wheels hold no links.
+install(FILES "$<TARGET_FILE:tracefire>" RENAME "$<TARGET_SONAME_FILE_NAME:tracefire>"
+        DESTINATION tracefire COMPONENT python)
+if(TRACEFIRE_ONEDNN)
+  install(FILES "${TRACEFIRE_DEPS_DIR}/onednn/lib/libdnnl.so.3" DESTINATION tracefire COMPONENT python)
+  install(DIRECTORY "${TRACEFIRE_DEPS_DIR}/onednn/licence/" DESTINATION tracefire/licences/onednn
+          COMPONENT python)
+endif()
+# The licences of what is compiled in.
+foreach(package libxbyak-dev libhwy-dev nlohmann-json3-dev libcli11-dev libgomp1)
+  if(EXISTS "/usr/share/doc/${package}/copyright")
+    install(FILES "/usr/share/doc/${package}/copyright" DESTINATION tracefire/licences RENAME ${package}.txt
+            COMPONENT python)
+  endif()
+endforeach()
+file(GLOB nanobind_licence "${nanobind_ROOT}/../../nanobind-*.dist-info/licenses/LICENSE")
+if(nanobind_licence)
+  install(FILES ${nanobind_licence} DESTINATION tracefire/licences RENAME nanobind.txt COMPONENT python)
+endif()
+install(FILES "${PROJECT_SOURCE_DIR}/python/tracefire.pth" DESTINATION . COMPONENT python)

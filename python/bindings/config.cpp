@@ -86,7 +86,7 @@ nb::class_<T> bind_context(nb::module_& m, const char* name, const char* doc) {
 
 std::string setting_value(nb::handle value) {
   if (PyBool_Check(value.ptr())) return value.ptr() == Py_True ? "true" : "false";
-  return nb::cast<std::string>(nb::str(value));
+  return str_of(value);
 }
 
 /// "true" as True, "256" as 256, other texts as they are.
@@ -179,6 +179,12 @@ void bind_config(nb::module_& m) {
   m.def("flush", [] { unlocked([] { flush(); }); }, "Fires what is pending on this thread.");
   m.def("synchronize", [] { unlocked([] { synchronize(); }); },
         "Waits for all devices; raises the first failure.");
+  // NVIDIA's pip packages lie where Python's packages do.
+  for (nb::handle folder : nb::module_::import_("sys").attr("path")) {
+    if (PyUnicode_Check(folder.ptr()) && nb::len(folder) > 0) {
+      add_library_root(nb::cast<std::string>(folder));
+    }
+  }
   set_interrupt_check(&interrupted);
   nb::module_::import_("atexit").attr("register")(nb::cpp_function(&end_runtime));
 }

@@ -5,6 +5,7 @@
 #include <nanobind/stl/optional.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "python/bindings/common.h"
 
@@ -127,23 +128,30 @@ Tensors call_function(const Function& function, nb::handle args) {
 /// 0, 1, 2, …: rows in the order in which they lie.
 Tensor rows_in_order(int64_t count) {
   return recorded([&] {
-    return apply("iota", {}, {{"dtype", DType::kI32}, {"shape", Shape({Dim(count)})}})[0];
+    return apply_op("iota", {}, {{"dtype", DType::kI32}, {"shape", Shape({Dim(count)})}})[0];
   });
 }
 
-/// The listed outputs of every step, one after the other along their first axis.
+/// The listed outputs (nullopt: all) of every step, one after the other along their first axis.
 Tensors collect_steps(const Function& function, const Tensors& data, const Tensor& order,
-                      int64_t batch, int64_t lo, int64_t hi, const std::vector<int64_t>& wanted) {
-  std::vector<Tensors> parts(wanted.size());
+                      int64_t batch, int64_t lo, int64_t hi,
+                      std::optional<std::vector<int64_t>> wanted) {
+  std::vector<Tensors> parts;
   for (int64_t step = lo; step < hi; ++step) {
-    const Tensors outputs = unlocked(
-        [&] { return function.run_epoch(data, order, batch, step, step + 1); });
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      const int64_t index = wanted[i];
-      if (index < 0 || index >= static_cast<int64_t>(outputs.size())) {
-        fail(ErrorCode::kBadAttribute,
-             "run_epoch was asked to collect output " + std::to_string(index) +
-                 "; expected indices from 0 to " + std::to_string(outputs.size()) + " - 1");
+    const Tensors outputs =
+        unlocked([&] { return function.run_epoch(data, order, batch, step, step + 1); });
+    const auto count = static_cast<int64_t>(outputs.size());
+    if (!wanted) {
+      wanted.emplace(outputs.size());
+      std::iota(wanted->begin(), wanted->end(), int64_t{0});
+    }
+    parts.resize(wanted->size());
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const int64_t index = (*wanted)[i];
+      if (index < 0 || index >= count) {
+        fail(ErrorCode::kBadAttribute, "run_epoch was asked to collect output " +
+                                           std::to_string(index) + "; expected numbers below " +
+                                           std::to_string(count));
       }
       parts[i].push_back(outputs[static_cast<size_t>(index)]);
     }
@@ -151,7 +159,7 @@ Tensors collect_steps(const Function& function, const Tensors& data, const Tenso
   Tensors collected;
   for (const Tensors& steps : parts) {
     collected.push_back(
-        recorded([&] { return apply("concat", steps, {{"axis", int64_t{0}}})[0]; }));
+        recorded([&] { return apply_op("concat", steps, {{"axis", int64_t{0}}})[0]; }));
   }
   return collected;
 }
@@ -161,10 +169,13 @@ nb::list run_epoch(const Function& function, nb::handle data, nb::handle order, 
   const Tensors arrays = tensors_of(data, "run_epoch");
   const Tensor rows = order.is_none() ? rows_in_order(std::max<int64_t>(hi * batch, 0))
                                       : tensor_of(order);
-  if (!collect.is_none()) {
-    std::vector<int64_t> wanted;
-    for (nb::handle index : collect) wanted.push_back(nb::cast<int64_t>(index));
-    return wrap_all(collect_steps(function, arrays, rows, batch, lo, hi, wanted));
+  if (PyObject_IsTrue(collect.ptr()) == 1) {
+    std::optional<std::vector<int64_t>> wanted;  // all
+    if (!PyBool_Check(collect.ptr())) {
+      wanted.emplace();
+      for (nb::handle index : collect) wanted->push_back(nb::cast<int64_t>(index));
+    }
+    return wrap_all(collect_steps(function, arrays, rows, batch, lo, hi, std::move(wanted)));
   }
   return wrap_all(unlocked([&] { return function.run_epoch(arrays, rows, batch, lo, hi); }));
 }
@@ -177,11 +188,11 @@ void bind_function_class(nb::module_& m) {
            "Runs the function and returns the list of its results; assigned variables hold their "
            "new values.")
       .def("run_epoch", &run_epoch, nb::arg("data"), nb::arg("order").none(), nb::arg("batch"),
-           nb::arg("lo"), nb::arg("hi"), nb::arg("collect") = nb::none(),
+           nb::arg("lo"), nb::arg("hi"), nb::arg("collect") = false,
            "Steps lo to hi - 1 over data on the device: parameter k of step s gets the rows\n"
            "order[s * batch : (s + 1) * batch] of data[k]; order=None takes rows as they lie.\n"
-           "Returns the last step's results or, with collect=[i, ...], these results of all steps\n"
-           "joined along the first axis. Ctrl-C stops after a finished step.")
+           "Returns the last step's results or, with collect=True or [i, ...], all or these results\n"
+           "of every step, joined along the first axis. Ctrl-C stops after a finished step.")
       .def("text", &Function::graph_text, "The graph, one line an operation.")
       .def("program_text", [](const Function& f) { return unlocked([&] { return f.program_text(); }); },
            "The compiled program: steps, devices, kernels, and why others were refused.")

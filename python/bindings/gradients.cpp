@@ -19,9 +19,9 @@ Tensors seeds_of(nb::handle given, const Tensors& outputs) {
     } else {
       const Tensor& output = outputs[index];
       seeds.push_back(recorded([&] {
-        Tensor one = apply("cast", std::vector<Tensor>{Tensor::scalar(1.0f)},
+        Tensor one = apply_op("cast", std::vector<Tensor>{Tensor::scalar(1.0f)},
                            {{"dtype", output.dtype()}})[0];
-        return apply("broadcast_to", {&one, 1}, {{"shape", output.shape()}})[0];
+        return apply_op("broadcast_to", {&one, 1}, {{"shape", output.shape()}})[0];
       }));
     }
     ++index;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracefire/config.h"
 
-#include "backends/nvidia/stack.h"
 #include "core/base/settings.h"
 #include "core/engine/engine.h"
 #include "core/engine/splice.h"
@@ -21,6 +20,11 @@ std::vector<DeviceDescription> list_devices() {
 
 std::string why_no_gpu() { return Backends::instance().why_no_gpu(); }
 Device default_device() { return Engine::instance().default_device(); }
+
+std::string library_report() { return Backends::instance().library_report(); }
+void add_library_root(const std::string& directory) {
+  Backends::instance().add_library_root(directory);
+}
 
 void set_cpu_devices(int count) { Backends::instance().set_cpu_devices(count).throw_if_error(); }
 
