@@ -179,16 +179,25 @@ def cpp_function(row):
         lines.append(f"  return {{{results}}};")
     else:
         lines.append(f"  return {call}[0];")
-    return lines + ["}", ""]
+    lines += ["}", ""]
+    if any(attr["name"] == "axes" and "default" not in attr for attr in row["attrs"]) and \
+            row["class"] == "reduction":
+        lines += ["/// The same over all axes.", f"inline Tensor {row['name']}(const Tensor& x) {{",
+                  f"  return {row['name']}(x, all_axes(x));", "}", ""]
+    return lines
 
 
 def header(rows):
     lines = ["// SPDX-License-Identifier: Apache-2.0",
              "// Made from the op table by scripts/generate_ops.py; do not edit.",
-             "#pragma once", "", "#include <span>", "#include <string>", "#include <vector>", "",
+             "#pragma once", "", "#include <numeric>", "#include <span>", "#include <string>",
+             "#include <vector>", "",
              '#include "tracefire/apply.h"', "", "namespace tracefire {", "",
              "// One function an operation. All record; nothing is computed before it is needed.",
-             "// Every one throws tracefire::Error with the received types where they do not fit.", ""]
+             "// Every one throws tracefire::Error with the received types where they do not fit.", "",
+             "/// 0, 1, … rank - 1.", "inline std::vector<int64_t> all_axes(const Tensor& x) {",
+             "  std::vector<int64_t> axes(static_cast<size_t>(x.rank()));",
+             "  std::iota(axes.begin(), axes.end(), int64_t{0});", "  return axes;", "}", ""]
     for row in rows:
         if has_function(row):
             lines += cpp_function(row)
@@ -204,7 +213,7 @@ def py_default(attr):
 
 def stub(row):
     if variadic(row):
-        params = [f"*{row['inputs'][-1]}: Tensor"]
+        params = [f"*{row['inputs'][0]}: Tensor"]
     else:
         params = []
         for i, name in enumerate(row["inputs"]):
@@ -228,7 +237,7 @@ def stubs(rows):
              "from collections.abc import Sequence", "", "from tracefire._core import Dim, Tensor", ""]
     for row in rows:
         # Python has no way to define a function called assert; getattr(ops, "assert") finds it.
-        if not row["regions"] and row["name"] != "host_call" and not keyword.iskeyword(row["name"]):
+        if row["class"] != "control" and row["name"] != "host_call" and not keyword.iskeyword(row["name"]):
             lines += stub(row)
     return "\n".join(lines) + "\n"
 
