@@ -192,7 +192,7 @@ def header(rows):
              "// Made from the op table by scripts/generate_ops.py; do not edit.",
              "#pragma once", "", "#include <numeric>", "#include <span>", "#include <string>",
              "#include <vector>", "",
-             '#include "tracefire/apply.h"', "", "namespace tracefire {", "",
+             '#include "tracefire/apply.h"', '#include "tracefire/error.h"', "", "namespace tracefire {", "",
              "// One function an operation. All record; nothing is computed before it is needed.",
              "// Every one throws tracefire::Error with the received types where they do not fit.", "",
              "/// 0, 1, … rank - 1.", "inline std::vector<int64_t> all_axes(const Tensor& x) {",
