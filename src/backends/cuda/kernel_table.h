@@ -30,6 +30,9 @@ const std::vector<KernelList>& kernel_table();
 // Families; the order of one op's kernels is the order of preference.
 std::vector<KernelSpec> loop_kernel_specs();
 std::vector<KernelSpec> matmul_kernels();
+std::vector<KernelSpec> reduction_kernels();
+std::vector<KernelSpec> movement_kernels();
+std::vector<KernelSpec> indexing_kernels();
 
 /// Compiles together the loops of these nodes that have a kernel, for likely sizes.
 Status prepare_loops(std::span<const NodeView> nodes, CudaDevice& device);
