@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The typed functions of tracefire/ops.h, as a user calls them.
-#include "tracefire/ops.h"
-
 #include <doctest/doctest.h>
+
+#include "tracefire/ops.h"
 
 namespace tracefire {
 namespace {

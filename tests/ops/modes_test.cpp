@@ -10,6 +10,7 @@
 
 #include "core/base/half.h"
 #include "core/grad/grad.h"
+#include "core/graph/text.h"
 #include "core/ops/math.h"
 #include "ops/device_run.h"
 #include "ops/op_case.h"
@@ -207,6 +208,21 @@ TEST_CASE("every row that computes has a case, and a kernel or a decomposition o
   for (const OpRow& row : OpTable::instance().rows()) {
     if (!ref::find_eval(OpTable::instance().id(row.name))) continue;
     CHECK_MESSAGE(covered.count(row.name) == 1, row.name << " has no case");
+  }
+}
+
+TEST_CASE("every case's graph is verified, printed and read back") {
+  const OpTable& ops = OpTable::instance();
+  for (const OpCase& op_case : all_cases(Scale::kSmall)) {
+    const GraphPtr graph = one_node_graph(op_case);
+    CAPTURE(op_case.label());
+    const Status verdict = verify(ops, *graph);
+    CHECK_MESSAGE(verdict.ok(), verdict.str());
+    const std::string text = print(ops, *graph);
+    const Result<GraphPtr> again = parse(ops, text);
+    REQUIRE_MESSAGE(again.ok(), again.status().str() << "\n" << text);
+    CHECK(print(ops, **again) == text);
+    CHECK(cache_key(ops, **again) == cache_key(ops, *graph));
   }
 }
 
