@@ -78,7 +78,8 @@ TEST_CASE("attributes of every type come back exactly") {
                  {"ints", std::vector<int64_t>{}},
                  {"shape", Shape({n, m, 3})},
                  {"one", Shape({n + 1})},
-                 {"scalar", Shape()}};
+                 {"scalar", Shape()},
+                 {"ends", Shape({-1, std::numeric_limits<int64_t>::max()})}};
   Builder b(kOps, "attributes");
   Value x = b.param({DType::kF32, {n, m}});
   REQUIRE(b.add(*kOps.find("scale"), {x}, attrs).ok());
