@@ -32,7 +32,6 @@ CompileOptions plain_options() {
 CompileOptions full_options() {
   CompileOptions options = plain_options();
   options.disabled_passes.clear();
-if(getenv("DBG")) {options.disabled_passes.push_back(getenv("DBG"));}
   return options;
 }
 
@@ -86,7 +85,6 @@ void check_same(const GraphPtr& graph, const std::vector<HostArray>& inputs, con
                 std::isnan(element(full[i], k)));
       }
       CHECK(same);
-      if(!same&&getenv("DBG")) for (size_t k = 0; k < plain[i].bytes.size() / 4; ++k) printf("%g/%g ", element(plain[i],k),element(full[i],k));
       continue;
     }
     double worst = 0;
