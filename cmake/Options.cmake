@@ -62,6 +62,10 @@ if(TRACEFIRE_SANITIZE)
   endif()
 endif()
 
+if(TRACEFIRE_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)  # coverage that libFuzzer steers by
+endif()
+
 # The fastest linker that is there.
 find_program(TRACEFIRE_LLD ld.lld)
 find_program(TRACEFIRE_GOLD ld.gold)

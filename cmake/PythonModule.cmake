@@ -15,6 +15,12 @@ if(NOT Python_FOUND)
   message(STATUS "Python module: left out, no Python >= 3.11 with headers was found (scripts/setup looks for one)")
   return()
 endif()
+# CMake before 3.26 does not know the component SABIModule, whose headers are the same files.
+if(Python_VERSION VERSION_GREATER_EQUAL 3.12 AND NOT TARGET Python::SABIModule)
+  add_library(Python::SABIModule INTERFACE IMPORTED)
+  set_target_properties(Python::SABIModule PROPERTIES
+    INTERFACE_INCLUDE_DIRECTORIES "${Python_INCLUDE_DIRS}")
+endif()
 execute_process(COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir
                 OUTPUT_VARIABLE nanobind_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 find_package(nanobind CONFIG QUIET)
@@ -25,18 +31,45 @@ endif()
 
 set(TRACEFIRE_PYTHON_DIR "${PROJECT_BINARY_DIR}/python")
 nanobind_add_module(tracefire_python STABLE_ABI NB_STATIC ${binding_sources})
-target_include_directories(tracefire_python PRIVATE "${TRACEFIRE_GEN_DIR}")
+target_include_directories(tracefire_python PRIVATE "${PROJECT_SOURCE_DIR}" "${TRACEFIRE_GEN_DIR}")
+target_compile_definitions(tracefire_python PRIVATE TRACEFIRE_VERSION="${PROJECT_VERSION}")
 target_link_libraries(tracefire_python PRIVATE tracefire)
 add_dependencies(tracefire_python tracefire_generated)
 set_target_properties(tracefire_python PROPERTIES
   OUTPUT_NAME _core
   LIBRARY_OUTPUT_DIRECTORY "${TRACEFIRE_PYTHON_DIR}/tracefire"
-  INSTALL_RPATH "$ORIGIN;$ORIGIN/../../lib"
+  INSTALL_RPATH "$<IF:$<BOOL:${SKBUILD}>,$ORIGIN,$ORIGIN/../../lib>"
   JOB_POOL_COMPILE heavy)
 
 # build/python is what tests put on PYTHONPATH: the packages of python/, and the module in its place.
-add_custom_command(
-  TARGET tracefire_python POST_BUILD
+add_custom_target(tracefire_python_packages ALL
   COMMAND "${TRACEFIRE_PYTHON3}" "${PROJECT_SOURCE_DIR}/scripts/link_packages.py"
           "${PROJECT_SOURCE_DIR}/python" "${TRACEFIRE_PYTHON_DIR}"
-  VERBATIM)
+  COMMENT "" VERBATIM)
+
+# What the wheel holds beside the packages of python/ (pyproject.toml): the module with its libraries
+# in the package tracefire, and tracefire.pth at the top of site-packages.
+if(TRACEFIRE_STATIC_RUNTIME)
+  target_link_options(tracefire_python PRIVATE ${static_runtime})
+endif()
+install(TARGETS tracefire_python LIBRARY DESTINATION tracefire COMPONENT python)
+# The file itself under the name it is looked for: wheels hold no links.
+install(FILES "$<TARGET_FILE:tracefire>" RENAME "$<TARGET_SONAME_FILE_NAME:tracefire>"
+        DESTINATION tracefire COMPONENT python)
+if(TRACEFIRE_ONEDNN)
+  install(FILES "${TRACEFIRE_DEPS_DIR}/onednn/lib/libdnnl.so.3" DESTINATION tracefire COMPONENT python)
+  install(DIRECTORY "${TRACEFIRE_DEPS_DIR}/onednn/licence/" DESTINATION tracefire/licences/onednn
+          COMPONENT python)
+endif()
+# The licences of what is compiled in.
+foreach(package libxbyak-dev libhwy-dev nlohmann-json3-dev libcli11-dev libgomp1)
+  if(EXISTS "/usr/share/doc/${package}/copyright")
+    install(FILES "/usr/share/doc/${package}/copyright" DESTINATION tracefire/licences RENAME ${package}.txt
+            COMPONENT python)
+  endif()
+endforeach()
+file(GLOB nanobind_licence "${nanobind_ROOT}/../../nanobind-*.dist-info/licenses/LICENSE")
+if(nanobind_licence)
+  install(FILES ${nanobind_licence} DESTINATION tracefire/licences RENAME nanobind.txt COMPONENT python)
+endif()
+install(FILES "${PROJECT_SOURCE_DIR}/python/tracefire.pth" DESTINATION . COMPONENT python)

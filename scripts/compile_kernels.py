@@ -14,8 +14,7 @@ import pathlib
 import re
 import sys
 
-KERNEL = re.compile(r'extern\s+"C"\s+__global__\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?void\s+'
-                    r'(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\(')
+ENTRY = re.compile(rb"\.entry\s+(\w+)")  # a kernel in PTX, whatever macro made it
 
 
 class Nvrtc:
@@ -43,7 +42,7 @@ class Nvrtc:
     def compile(self, source, target):
         """Returns the cubin or the PTX (with its zero at the end) of one file."""
         program = ctypes.c_void_p()
-        text = source.read_text()
+        text = source.read_text(encoding="utf-8")
         self.check(self.lib.nvrtcCreateProgram(ctypes.byref(program), text.encode(), source.name.encode(),
                                                0, None, None), "nvrtcCreateProgram")
         # fmad off: a*b+c stays as the kernel's text says, as on the CPU.
@@ -88,15 +87,18 @@ def main():
     options = parser.parse_args()
     images, compilers = [], {}
     for source in options.sources:
-        kernels = KERNEL.findall(source.read_text())
-        if not kernels:
-            sys.exit(f'compile_kernels: {source} defines no extern "C" __global__ function')
+        made = []
         for image in options.image:
             library, target = image.split()
             if library not in compilers:
                 compilers[library] = Nvrtc(library)
             nvrtc = compilers[library]
-            images.append((source.name, target, nvrtc.version, kernels, nvrtc.compile(source, target)))
+            made.append((source.name, target, nvrtc.version, nvrtc.compile(source, target)))
+        kernels = sorted({name.decode() for _, target, _, data in made if not target.startswith("sm_")
+                          for name in ENTRY.findall(data)})
+        if not kernels:
+            sys.exit(f'compile_kernels: {source} defines no extern "C" __global__ function, or no image is PTX')
+        images += [(file, target, version, kernels, data) for file, target, version, data in made]
     options.out.write_text(render(images))
 
 

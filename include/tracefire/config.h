@@ -40,6 +40,12 @@ TRACEFIRE_API void set_tensor_float_32(bool allowed);
 /// Hides ops from a device kind ("GPU", "NULL") as if it had no kernel: tests of placement.
 TRACEFIRE_API void mask_ops(const std::string& device_kind, const std::vector<std::string>& ops);
 
+/// Gives a setting of docs/settings.md a value written as text ("true", "256", "strict"). Throws
+/// kBadSetting with what is allowed.
+TRACEFIRE_API void change_setting(const std::string& name, const std::string& value);
+/// The value of a setting as text.
+TRACEFIRE_API std::string setting(const std::string& name);
+
 struct MemoryInfo {
   uint64_t in_use = 0, peak = 0, reserved = 0, limit = 0;
 };

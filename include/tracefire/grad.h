@@ -21,6 +21,8 @@ class TRACEFIRE_API Tape {
   void watch(const Tensor& tensor);
   /// Stops recording; gradients can still be taken.
   void stop();
+  /// Goes on recording after stop().
+  void resume();
   /// d outputs / d sources, summed over outputs; an undefined tensor where none flows.
   /// `output_grads` empty: ones. Throws kNoGradient naming the operation.
   std::vector<Tensor> gradients(const std::vector<Tensor>& outputs,

@@ -10,7 +10,7 @@
 namespace tracefire {
 
 /// What the executor's records say about a stretch of work. Nothing else is counted anywhere.
-struct Proof {
+struct TRACEFIRE_API Proof {
   struct Row {
     std::string op;         ///< "matmul"
     std::string device;     ///< "/GPU:0"

@@ -115,7 +115,7 @@ bool read_array_interface(nb::handle value, HostElements* out) {
   const size_t element = std::stoul(type.substr(2));
   out->dtype = dtype_of_kind(type[1], element);
   if (out->dtype == DType::kInvalid && nb::hasattr(value, "dtype")) {
-    const auto name = dtype_from_name(nb::cast<std::string>(nb::str(value.attr("dtype"))));
+    const auto name = dtype_from_name(str_of(value.attr("dtype")));
     if (name && *name != DType::kString && dtype_size(*name) == element) out->dtype = *name;
   }
   if (out->dtype == DType::kInvalid) return false;
@@ -292,9 +292,9 @@ Tensor stack(nb::handle value, std::optional<DType> dtype) {
     if (!dtype) dtype = part.dtype();
     Shape shape({Dim(1)});
     for (Dim dim : part.shape()) shape.push_back(dim);
-    parts.push_back(recorded([&] { return apply("reshape", {&part, 1}, {{"shape", shape}})[0]; }));
+    parts.push_back(recorded([&] { return apply_op("reshape", {&part, 1}, {{"shape", shape}})[0]; }));
   }
-  return recorded([&] { return apply("concat", parts, {{"axis", int64_t{0}}})[0]; });
+  return recorded([&] { return apply_op("concat", parts, {{"axis", int64_t{0}}})[0]; });
 }
 
 bool holds_tensors(nb::handle value) {
@@ -307,7 +307,7 @@ bool holds_tensors(nb::handle value) {
 
 Tensor cast_to(const Tensor& tensor, DType dtype) {
   if (tensor.dtype() == dtype) return tensor;
-  return recorded([&] { return apply("cast", {&tensor, 1}, {{"dtype", dtype}})[0]; });
+  return recorded([&] { return apply_op("cast", {&tensor, 1}, {{"dtype", dtype}})[0]; });
 }
 
 }  // namespace
@@ -384,7 +384,7 @@ Tensor make_tensor(nb::handle value, std::optional<DType> dtype, Device device, 
     if (device.is_set()) scope.emplace(device);
     std::string bytes(static_cast<const char*>(elements.data), elements.bytes());
     UserLine line;
-    tensor = apply("constant", {},
+    tensor = apply_op("constant", {},
                    {{"dtype", elements.dtype},
                     {"shape", Shape::of(elements.sizes)},
                     {"bytes", std::move(bytes)}})[0];

@@ -47,6 +47,10 @@ void keep_interrupt(nb::object exception);
 /// Forgets the exceptions kept, before the interpreter ends.
 void drop_kept_exceptions();
 
+/// str(value).
+inline std::string str_of(nb::handle value) {
+  return nb::cast<std::string>(nb::str(value));
+}
 /// "int 3", "a list", "Tensor float32 (2, 3)": what an error message says it received.
 std::string describe(nb::handle value);
 /// The candidate that is closest to `name`, for "did you mean"; "" where none is close.

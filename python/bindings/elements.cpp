@@ -94,7 +94,7 @@ double as_real(const Number& n) {
 }
 
 std::string number_text(const Number& n) {
-  return nb::cast<std::string>(nb::str(to_python(n)));
+  return str_of(to_python(n));
 }
 
 [[noreturn]] void does_not_fit(DType dtype, const Number& n, int64_t low, uint64_t high) {

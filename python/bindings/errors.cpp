@@ -69,7 +69,7 @@ void raise(const Error& error) {
   nb::object exception;
   try {
     exception = nb::module_::import_("tracefire.errors")
-                    .attr("make")(error.number(), kind_name(error.kind()), error.what());
+                    .attr("make")(kind_name(error.kind()), error.what());
   } catch (nb::python_error& e) {
     // Only where this module is loaded without its package.
     e.restore();

@@ -145,7 +145,7 @@ nb::object call(const Op& op, PyObject* const* args, Py_ssize_t count, PyObject*
   for (Py_ssize_t i = 0; i < keyword_count; ++i) {
     add_attr(op, PyTuple_GetItem(keywords, i), args[count + i], &attrs);
   }
-  return give(recorded([&] { return apply(op.number, inputs, attrs); }));
+  return give(recorded([&] { return apply_op(op.number, inputs, attrs); }));
 }
 
 PyObject* call_op(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
@@ -270,7 +270,7 @@ nb::object apply_by_name(const std::string& name, nb::handle inputs, nb::dict at
   for (nb::handle input : inputs) add_input(op, input.ptr(), &operands);
   AttrList list;
   for (auto [key, value] : attrs) add_attr(op, key.ptr(), value, &list);
-  return wrap_all(recorded([&] { return apply(op.number, operands, list); }));
+  return wrap_all(recorded([&] { return apply_op(op.number, operands, list); }));
 }
 
 nb::list specs_list() {

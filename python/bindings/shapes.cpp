@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dtypes, devices, sizes and names as Python writes them.
+#include <nanobind/stl/optional.h>
+
 #include <algorithm>
 
 #include "python/bindings/common.h"

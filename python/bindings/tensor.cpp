@@ -54,7 +54,7 @@ std::string value_text(const Tensor& tensor) {
   constexpr size_t kShown = 1000;
   try {
     if (unlocked([&] { return tensor.element_count(); }) > kShown) return "...";
-    return nb::cast<std::string>(nb::str(tensor_list(tensor)));
+    return str_of(tensor_list(tensor));
   } catch (const Error& error) {
     if (error.number() == static_cast<uint16_t>(ErrorCode::kValueInTrace)) return "traced";
     return "failed: " + std::string(error.what());
@@ -97,33 +97,35 @@ nb::tuple dims_tuple(const Shape& shape) {
   return nb::tuple(dims);
 }
 
-/// For pickle: bytes, dtype and sizes.
-nb::tuple tensor_reduce(const Tensor& tensor) {
-  nb::object make = nb::module_::import_("tracefire._core").attr("_from_bytes");
+/// For pickle: bytes (a list of them for strings), dtype and sizes.
+nb::tuple tensor_state(const Tensor& tensor) {
+  const std::vector<int64_t> sizes = unlocked([&] { return tensor.sizes(); });
+  nb::tuple shape = shape_tuple(Shape::of(sizes));
   if (tensor.dtype() == DType::kString) {
     nb::list strings;
     for (const std::string& text : unlocked([&] { return tensor.strings(); })) {
       strings.append(nb::bytes(text.data(), text.size()));
     }
-    return nb::make_tuple(make, nb::make_tuple(strings, "string", shape_tuple(tensor.shape())));
+    return nb::make_tuple(strings, "string", shape);
   }
   const HostView view = host_view(tensor);
-  return nb::make_tuple(
-      make, nb::make_tuple(nb::bytes(static_cast<const char*>(view.data), view.bytes),
-                           dtype_text(view.dtype), shape_tuple(Shape::of(view.sizes))));
+  return nb::make_tuple(nb::bytes(static_cast<const char*>(view.data), view.bytes),
+                        dtype_text(view.dtype), shape);
 }
 
-Tensor tensor_from_bytes(nb::handle data, const std::string& dtype_name, nb::handle shape) {
-  const DType dtype = dtype_of(nb::str(dtype_name.c_str()));
-  const std::vector<int64_t> sizes = shape_of(shape).sizes();
+Tensor tensor_from_state(const nb::tuple& state) {
+  const DType dtype = dtype_of(nb::object(state[1]));
+  const std::vector<int64_t> sizes = shape_of(nb::object(state[2])).sizes();
+  nb::object data = state[0];
   if (dtype == DType::kString) {
-    HostElements elements = read_elements(data, dtype);
-    return Tensor::from_strings(std::move(elements.strings), sizes);
+    return Tensor::from_strings(std::move(read_elements(data, dtype).strings), sizes);
   }
   const auto bytes = nb::cast<nb::bytes>(data);
-  if (bytes.size() != static_cast<size_t>(Shape::of(sizes).elements().value()) * dtype_size(dtype)) {
-    fail(ErrorCode::kShapeMismatch, std::to_string(bytes.size()) + " bytes were given for a " +
-                                        dtype_name + " tensor of shape " + Shape::of(sizes).str());
+  const Shape shape = Shape::of(sizes);
+  if (bytes.size() != static_cast<size_t>(shape.elements().value()) * dtype_size(dtype)) {
+    fail(ErrorCode::kBadFile, "a pickled tensor holds " + std::to_string(bytes.size()) +
+                                  " bytes; expected those of " + dtype_text(dtype) + " " +
+                                  shape.str() + ". The file is damaged");
   }
   return unlocked([&] { return Tensor::from_host(bytes.c_str(), dtype, sizes); });
 }
@@ -162,10 +164,12 @@ void bind_tensor_class(nb::module_& m) {
       .def("__index__", &tensor_index)
       .def("__len__", &tensor_length)
       .def("__repr__", &tensor_repr)
-      .def("__reduce__", &tensor_reduce)
+      .def("__getstate__", &tensor_state)
+      .def("__setstate__", [](Tensor* self, const nb::tuple& state) {
+             new (self) Tensor(tensor_from_state(state));
+           })
       .def("__copy__", [](nb::handle self) { return nb::borrow(self); })
       .def("__deepcopy__", [](nb::handle self, nb::handle) { return nb::borrow(self); });
-  m.def("_from_bytes", &tensor_from_bytes);
   m.def(
       "tensor",
       [](nb::handle value, nb::handle dtype, nb::handle device) -> nb::object {

@@ -168,6 +168,8 @@ def _has_plugins():
 
 
 class _Finder(importlib.abc.MetaPathFinder):
+    tracefire_keras = True
+
     def find_spec(self, fullname, path, target=None):
         if not fullname.startswith("keras.src.") or fullname.startswith(_TEMPLATE_PACKAGE):
             return None
@@ -180,7 +182,8 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 def install():
     """Takes effect for Keras modules imported from now on."""
-    if any(isinstance(finder, _Finder) for finder in sys.meta_path):
+    # keras.config.set_backend() forgets all modules named keras*, this one too; the finder stays.
+    if any(getattr(finder, "tracefire_keras", False) for finder in sys.meta_path):
         return
     if "keras.src.backend" in sys.modules:
         raise ImportError(

@@ -15,6 +15,7 @@ from tracefire._core import Variable
 from tracefire._core import stop_gradient
 from tracefire._core import tensor
 from tracefire._tape import GradientTape
+from tracefire._tape import custom_gradient
 
 __version__ = _core.__version__
 _operators.install(_core)
@@ -30,6 +31,7 @@ __all__ = [
     "Tensor",
     "Variable",
     "config",
+    "custom_gradient",
     "debugging",
     "device",
     "errors",

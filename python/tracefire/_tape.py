@@ -1,8 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GradientTape, with TensorFlow's interface."""
+"""GradientTape and custom_gradient, with TensorFlow's interfaces."""
+
+import functools
+import threading
 
 from tracefire import _core
 from tracefire import errors
+
+_open_tapes = threading.local()
+
+
+def _tapes():
+    if not hasattr(_open_tapes, "stack"):
+        _open_tapes.stack = []
+    return _open_tapes.stack
 
 
 class GradientTape:
@@ -19,15 +30,16 @@ class GradientTape:
         del watch_accessed_variables  # every tensor can be a source
         self._persistent = persistent
         self._tape = _core.Tape()
-        self._open = self._used = False
+        self._used = False
+        self._custom_calls = []
 
     def __enter__(self):
         self._tape.__enter__()
-        self._open = True
+        _tapes().append(self)
         return self
 
     def __exit__(self, *exc):
-        self._open = False
+        _tapes().remove(self)
         self._tape.__exit__(*exc)
 
     def watch(self, tensor):
@@ -35,7 +47,7 @@ class GradientTape:
 
     def stop_recording(self):
         """A scope whose operations are not recorded."""
-        return _Paused(self._tape)
+        return _Paused(self)
 
     def gradient(self, target, sources, output_gradients=None, unconnected_gradients="none"):
         """d target / d sources, in the structure of `sources`.
@@ -58,10 +70,62 @@ class GradientTape:
         targets = [_value(t) for t in _flatten(target)]
         flat = _flatten(sources)
         seeds = None if output_gradients is None else _flatten(output_gradients)
-        grads = _core.gradients(targets, [_value(s) for s in flat], seeds)
+        grads = self._pull_back(targets, seeds, [_value(s) for s in flat])
         if str(getattr(unconnected_gradients, "value", unconnected_gradients)) == "zero":
             grads = [_zeros(s) if g is None else g for g, s in zip(grads, flat)]
         return _pack(sources, iter(grads))
+
+    def _pull_back(self, targets, seeds, sources):
+        """Gradients by the engine, except where a function brings its own.
+
+        The results of such a function are cut off from its arguments, so it ends one sweep; what
+        its own gradient gives starts the next, from its arguments.
+        """
+        seeds = [None] * len(targets) if seeds is None else list(seeds)
+        for call in reversed(self._custom_calls):
+            upstream = self._tape.gradients(targets, call.outputs, seeds)
+            if all(g is None for g in upstream):
+                continue
+            upstream = [_zeros(o) if g is None else g for g, o in zip(upstream, call.outputs)]
+            grads = call.gradient(*upstream)
+            grads = grads if isinstance(grads, (list, tuple)) else [grads]
+            for argument, grad in zip(call.arguments, grads):
+                if argument is not None and grad is not None:
+                    targets.append(argument)
+                    seeds.append(grad)
+        return self._tape.gradients(targets, sources, seeds)
+
+
+class _CustomCall:
+    def __init__(self, arguments, outputs, gradient):
+        self.arguments, self.outputs, self.gradient = arguments, outputs, gradient
+
+
+def custom_gradient(function):
+    """Gives a function its own gradient.
+
+    `function(*args)` returns its result and a function from the result's gradients to those of the
+    arguments, None for an argument without one.
+    """
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        args = [a if _is_plain(a) else _value(a) for a in args]
+        result, gradient = function(*args, **kwargs)
+        outputs = [_core.stop_gradient(_value(r)) for r in _flatten(result)]
+        arguments = [None if _is_plain(a) else a for a in args]
+        for tape in _tapes():
+            tape._custom_calls.append(_CustomCall(arguments, outputs, gradient))
+        return _pack(result, iter(outputs))
+
+    return call
+
+
+def _is_plain(argument):
+    """True for an argument that is no tensor and no variable."""
+    if isinstance(argument, (_core.Tensor, _core.Variable)):
+        return False
+    return not hasattr(argument, "assign")
 
 
 class _Paused:

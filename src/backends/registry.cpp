@@ -10,6 +10,8 @@
 #include "backends/cpu/cpu_device.h"
 #include "backends/cuda/cuda_devices.h"
 #include "backends/null/null_device.h"
+#include "backends/nvidia/search.h"
+#include "backends/nvidia/stack.h"
 #if __has_include("backends/ref/ref_device.h")
 #include "backends/ref/ref_device.h"
 #define TF_HAS_REF_DEVICE 1
@@ -169,6 +171,15 @@ bool Backends::masked(uint8_t kind, std::string_view op) const {
   std::lock_guard<std::mutex> lock(state_->mutex);
   const auto found = state_->masks.find(kind);
   return found != state_->masks.end() && found->second.find(op) != found->second.end();
+}
+
+std::string Backends::library_report() {
+  devices();  // what was looked for is known then
+  return nvidia::Stack::instance().report();
+}
+
+void Backends::add_library_root(const std::string& directory) {
+  nvidia::add_python_roots({directory});
 }
 
 }  // namespace tracefire

@@ -7,8 +7,6 @@ own data adapter gives. Anything else is left to the loop over batches, so the s
 Keras's.
 """
 
-import warnings
-
 import numpy as np
 
 from keras.src import callbacks as callbacks_module
@@ -18,6 +16,7 @@ from keras.src.distribution import distribution_lib
 from keras.src.trainers.data_adapters import array_slicing
 from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
 from keras.src.utils.python_utils import is_default
+from keras_tracefire.src._messages import warn
 from keras_tracefire.src._steps import map_leaves
 from keras_tracefire.src.ops._tensor import convert_to_tensor
 from tracefire import errors
@@ -146,20 +145,24 @@ def needs_batches(callback, hooks):
     return not all(is_default(getattr(callback, hook)) for hook in hooks)
 
 
+def refuse_empty(iterator):
+    """Raises if the data are arrays without a row."""
+    adapter = iterator.data_adapter
+    if isinstance(adapter, ArrayDataAdapter) and adapter._num_samples == 0:
+        raise errors.raised_here(
+            "EmptyInput",
+            "the data has no rows",
+            "at least one row",
+            "Check the file or the split that produced it",
+        )
+
+
 def device_data(iterator, say):
     """The iterator's arrays on the device, uploaded once; None if they do not fit."""
     data = getattr(iterator, "_tracefire_data", None)
     if data is None:
-        adapter = iterator.data_adapter
-        if adapter._num_samples == 0:
-            raise errors.raised_here(
-                "EmptyInput",
-                "the data has no rows",
-                "at least one row",
-                "Check the file or the split that produced it",
-            )
         try:
-            data = EpochData(adapter)
+            data = EpochData(iterator.data_adapter)
         except MemoryError as error:
             if errors.code_of(error) != _OUT_OF_MEMORY:
                 raise
@@ -191,8 +194,7 @@ class OnceAModel:
     def __call__(self, reason, worth_saying):
         if worth_saying and reason not in self._said:
             self._said.add(reason)
-            warnings.warn(
+            warn(
                 f"{type(self._model).__name__!r} runs batch by batch instead of by whole epochs, "
-                f"which is slower, because {reason}.",
-                stacklevel=4,
+                f"which is slower, because {reason}."
             )

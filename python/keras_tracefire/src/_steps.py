@@ -7,13 +7,13 @@ in or out but the batch and the logs. A step that looks at tensor values in Pyth
 it runs eagerly, and one warning says why.
 """
 
-import warnings
-
 from keras.src import tree
 from keras.src.backend.common import KerasVariable
+from keras_tracefire.src._messages import warn
 from keras_tracefire.src.ops._tensor import Tensor
 from keras_tracefire.src.ops._tensor import convert_to_tensor
 from tracefire import _core
+from tracefire import _ops
 from tracefire import errors
 
 # What tracing cannot express but eager execution can: reading a value, a size that depends on data.
@@ -110,10 +110,9 @@ class Step:
     def _go_eager(self, error):
         self.eager_reason = str(error)
         name = getattr(self._method, "__name__", "step")
-        warnings.warn(
+        warn(
             f"`{name}` of {type(self._model).__name__!r} cannot be traced into one graph, so it "
-            f"runs operation by operation, which is slower. The reason: {error}",
-            stacklevel=2,
+            f"runs operation by operation, which is slower. The reason: {error}"
         )
 
 
@@ -127,8 +126,8 @@ def read_scalars(logs):
     at = [i for i, x in enumerate(flat) if isinstance(x, Tensor) and x.shape == ()]
     if not at:
         return logs
-    rows = [_core.ops.reshape(convert_to_tensor(flat[i], "float32"), shape=(1,)) for i in at]
-    joined = rows[0] if len(rows) == 1 else _core.ops.concat(*rows, axis=0)
+    rows = [_ops.reshape(convert_to_tensor(flat[i], "float32"), shape=(1,)) for i in at]
+    joined = rows[0] if len(rows) == 1 else _ops.concat(*rows, axis=0)
     for i, value in zip(at, joined.numpy().tolist()):
         flat[i] = value
     return tree.pack_sequence_as(logs, flat)

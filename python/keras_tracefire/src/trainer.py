@@ -374,10 +374,12 @@ class TracefireTrainer(_Base):
 
     def _build_from(self, iterator):
         """Creates the variables of model, loss, metrics and optimizer that do not exist yet."""
+        _epochs.refuse_empty(iterator)
         self._symbolic_build(iterator=iterator)
         iterator.reset()
 
     def _build_for_predict(self, iterator):
+        _epochs.refuse_empty(iterator)
         if all(layer.built for layer in self._flatten_layers()):
             return
         for _, _, batches in iterator:

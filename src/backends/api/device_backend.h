@@ -90,6 +90,10 @@ class Backends {
   Device default_device();
   /// Why no GPU is used, in one line with the cure; empty where one is.
   std::string why_no_gpu();
+  /// Every NVIDIA library that was looked for, where, and with what outcome.
+  std::string library_report();
+  /// Another folder that holds Python packages (nvidia/*/lib). Before first use of a GPU.
+  void add_library_root(const std::string& directory);
   /// How many virtual CPU devices exist (tests use 2). Before first use of the CPU only.
   Status set_cpu_devices(int count);
   /// Masks ops on a device kind, as if no kernel accepted them: tests of placement.

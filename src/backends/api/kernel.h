@@ -28,6 +28,8 @@ struct NodeView {
   const LoopProgram* loop = nullptr;  ///< of element-wise, random and fused nodes
   Precision precision = Precision::kTf32;
   bool deterministic = false;
+  /// Numbers of the symbols; set when binding.
+  const DimEnv* env = nullptr;
 };
 
 /// "Yes", or the reason why not: "cublaslt: int32 products are not supported".

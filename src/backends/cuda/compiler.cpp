@@ -28,7 +28,8 @@ Result<std::unique_ptr<Compiler>> Compiler::make(const nvidia::NvrtcApi& api, in
   }
   made->version_ = std::to_string(major) + "." + std::to_string(minor);
   for (const int architecture : known) {
-    if (architecture <= capability) made->architecture_ = std::max(made->architecture_, architecture);
+    if (architecture <= capability)
+      made->architecture_ = std::max(made->architecture_, architecture);
   }
   if (made->architecture_ == 0) {
     return error(ErrorCode::kLibraryWrongVersion, "NVRTC ", made->version_,
@@ -44,7 +45,8 @@ Result<std::unique_ptr<Compiler>> Compiler::make(const nvidia::NvrtcApi& api, in
 
 Result<Image> Compiler::compile(const std::string& name, const std::string& source,
                                 const std::vector<std::string>& options) const {
-  std::vector<std::string> all = {"--gpu-architecture=" + target_, "--std=c++17", "-default-device"};
+  std::vector<std::string> all = {"--gpu-architecture=" + target_, "--std=c++17",
+                                  "-default-device"};
   all.insert(all.end(), options.begin(), options.end());
   std::string key = "nvrtc " + version_;
   for (const std::string& option : all) key += " " + option;
@@ -116,6 +118,7 @@ Result<Function> Module::function(const std::string& name) const {
                  "' in its module. Expected every kernel that was compiled. Please report it.");
   }
   TF_RETURN_IF_ERROR(context_->check(code, "cuModuleGetFunction"));
+  found.module = shared_from_this();
   found.waits = waits_;
   found.name = name;
   return found;

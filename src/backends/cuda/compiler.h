@@ -52,6 +52,7 @@ class Compiler {
 /// A kernel that can be launched.
 struct Function {
   CUfunction handle = nullptr;
+  std::shared_ptr<const class Module> module;  ///< holds the code
   /// The code begins with griddepcontrol.wait, so it may start before its predecessor has ended.
   /// Without the wait such a launch gives wrong results.
   bool waits = false;
@@ -60,7 +61,7 @@ struct Function {
 };
 
 /// A loaded image. Its kernels are named with extern "C".
-class Module {
+class Module : public std::enable_shared_from_this<Module> {
  public:
   /// `waits`: every kernel of the source begins with TF_WAIT (prelude.h), which takes effect from
   /// architecture 90 on.

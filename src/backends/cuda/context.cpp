@@ -37,7 +37,8 @@ std::string bytes_text(size_t bytes) {
     ++unit;
   }
   char text[32];
-  const bool whole = unit == 0 || value >= 100 || value == static_cast<double>(static_cast<int>(value));
+  const bool whole =
+      unit == 0 || value >= 100 || value == static_cast<double>(static_cast<int>(value));
   std::snprintf(text, sizeof text, whole ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
   return text;
 }
@@ -75,10 +76,11 @@ Status Context::check(CUresult code, const char* call) const {
   if (lost()) return health();
   if (is_sticky(code)) return mark_lost(code, call);
   if (code == CUDA_ERROR_OUT_OF_MEMORY) {
-    return error(ErrorCode::kOutOfMemory, call, " found no memory on ", device_.str(), " (", gpu_.name,
-                 ", ", bytes_text(gpu_.memory_bytes),
-                 "). Expected room for it. Free tensors, use a smaller batch, or end other programs "
-                 "that use this GPU.");
+    return error(
+        ErrorCode::kOutOfMemory, call, " found no memory on ", device_.str(), " (", gpu_.name, ", ",
+        bytes_text(gpu_.memory_bytes),
+        "). Expected room for it. Free tensors, use a smaller batch, or end other programs "
+        "that use this GPU.");
   }
   return error(ErrorCode::kCudaCall, call, " failed on ", device_.str(), " (", gpu_.name,
                "): ", words(code), ". Expected CUDA_SUCCESS. Please report it with this text.");
@@ -87,10 +89,11 @@ Status Context::check(CUresult code, const char* call) const {
 Status Context::mark_lost(CUresult code, const char* call) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!lost_.load(std::memory_order_relaxed)) {
-    why_lost_ = error(ErrorCode::kDeviceLost, device_.str(), " (", gpu_.name, ") is lost: ", call,
-                      " reported ", words(code),
-                      ". Expected a healthy device. Values on it are gone, values elsewhere live on; "
-                      "restart the process to use the GPU again.");
+    why_lost_ =
+        error(ErrorCode::kDeviceLost, device_.str(), " (", gpu_.name, ") is lost: ", call,
+              " reported ", words(code),
+              ". Expected a healthy device. Values on it are gone, values elsewhere live on; "
+              "restart the process to use the GPU again.");
     lost_.store(true, std::memory_order_release);
   }
   return why_lost_;

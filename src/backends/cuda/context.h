@@ -59,7 +59,7 @@ bool is_sticky(CUresult code);
 std::string bytes_text(size_t bytes);
 
 /// Returns from the function where a call of the driver fails: TF_CUDA(context, cuMemFree, p).
-#define TF_CUDA(context, function, ...)                                             \
+#define TF_CUDA(context, function, ...) \
   TF_RETURN_IF_ERROR((context).check((context).api().function(__VA_ARGS__), #function))
 
 }  // namespace tracefire::cuda

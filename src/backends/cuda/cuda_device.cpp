@@ -149,7 +149,7 @@ Status CudaDevice::fill_zero(Stream& stream, void* target, size_t bytes) {
   return {};
 }
 
-Status CudaDevice::prepare(std::span<const NodeView>) { return {}; }
+Status CudaDevice::prepare(std::span<const NodeView> nodes) { return prepare_loops(nodes, *this); }
 
 const KernelList& CudaDevice::kernels(OpId op) const { return kernel_table()[op]; }
 
@@ -176,6 +176,16 @@ Result<const Compiler*> CudaDevice::compiler() {
               Compiler::make(*nvrtc, gpu_.capability, DiskCache::from_settings("cuda")));
   }
   return parts->compiler.get();
+}
+
+Result<LoopKernels*> CudaDevice::loop_kernels() {
+  TF_ASSIGN(const Compiler* const compiler, this->compiler());
+  TF_ASSIGN(Running* const parts, running());
+  const std::lock_guard<std::mutex> lock(parts->mutex);
+  if (parts->loop_kernels == nullptr) {
+    parts->loop_kernels = std::make_unique<LoopKernels>(parts->context, *compiler);
+  }
+  return parts->loop_kernels.get();
 }
 
 Result<MatmulPlans*> CudaDevice::matmul_plans() {

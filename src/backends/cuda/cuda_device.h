@@ -8,6 +8,7 @@
 
 #include "backends/api/device_backend.h"
 #include "backends/cuda/compiler.h"
+#include "backends/cuda/emit/loop_kernels.h"
 #include "backends/cuda/graph.h"
 #include "backends/cuda/matmul_plans.h"
 #include "backends/cuda/pool.h"
@@ -42,9 +43,11 @@ class CudaDevice final : public DeviceBackend {
   /// For this backend's kernels. Errors: those of the first use of the device.
   Result<std::shared_ptr<const Context>> context();
   Result<const Compiler*> compiler();
+  Result<LoopKernels*> loop_kernels();
   Result<MatmulPlans*> matmul_plans();
   /// A plan for the problem; with `tune`, large ones are measured, unless work is being recorded.
   Result<std::shared_ptr<const MatmulPlan>> find_matmul(const MatmulProblem& problem, bool tune);
+  const nvidia::Gpu& gpu() const { return gpu_; }
   nvidia::Stack& stack() { return stack_; }
 
  private:
@@ -55,8 +58,9 @@ class CudaDevice final : public DeviceBackend {
     std::map<int, std::unique_ptr<Lane>> lanes;  // guarded by mutex
     std::shared_ptr<Pool> pool;
     std::unique_ptr<Staging> staging;
-    std::unique_ptr<Compiler> compiler;        // guarded by mutex
-    std::unique_ptr<MatmulPlans> matmul_plans; // guarded by mutex
+    std::unique_ptr<Compiler> compiler;         // guarded by mutex
+    std::unique_ptr<LoopKernels> loop_kernels;  // guarded by mutex
+    std::unique_ptr<MatmulPlans> matmul_plans;  // guarded by mutex
   };
   Result<Running*> running();
   Result<std::unique_ptr<Running>> start();

@@ -14,7 +14,8 @@ namespace tracefire::cuda {
 class DiskCache {
  public:
   /// `directory` empty: nothing is kept. `limit` in bytes; the entry used longest ago goes first.
-  DiskCache(std::string directory, size_t limit) : directory_(std::move(directory)), limit_(limit) {}
+  DiskCache(std::string directory, size_t limit)
+      : directory_(std::move(directory)), limit_(limit) {}
 
   /// The cache that the settings describe.
   static DiskCache from_settings(const std::string& kind);

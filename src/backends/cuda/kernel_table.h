@@ -28,7 +28,14 @@ struct KernelSpec {
 const std::vector<KernelList>& kernel_table();
 
 // Families; the order of one op's kernels is the order of preference.
+std::vector<KernelSpec> loop_kernel_specs();
 std::vector<KernelSpec> matmul_kernels();
+std::vector<KernelSpec> reduction_kernels();
+std::vector<KernelSpec> movement_kernels();
+std::vector<KernelSpec> indexing_kernels();
+
+/// Compiles together the loops of these nodes that have a kernel, for likely sizes.
+Status prepare_loops(std::span<const NodeView> nodes, CudaDevice& device);
 
 /// A launch from a function object `Status(const LaunchArgs&)`; `symbols` go into the records.
 template <class Fn>
@@ -54,7 +61,7 @@ int64_t product(const std::vector<int64_t>& sizes, size_t first, size_t last);
 int64_t elements_of(const ValueType& type);
 /// Row-major strides in elements.
 std::vector<int64_t> row_major(const std::vector<int64_t>& sizes);
-/// Numbers of an attribute's dims, whose symbols have numbers in the node's environment.
+/// Numbers of an attribute's dims; kSymbolUnbound where one is still a symbol.
 Result<std::vector<int64_t>> numbers_of(const NodeView& node, const Shape& dims);
 
 }  // namespace tracefire::cuda

@@ -14,7 +14,8 @@ Answer accept_matmul(const NodeView& node) {
     case DType::kF32:
     case DType::kF64:
     case DType::kF16:
-    case DType::kBF16: return Answer::yes();
+    case DType::kBF16:
+      return Answer::yes();
     default:
       return Answer::no("cublaslt: products of " + std::string(dtype_name(node.inputs[0].dtype)) +
                         " are not supported");
@@ -122,8 +123,7 @@ BoundLaunch bind_matmul(const NodeView& node, CudaDevice& device) {
   p.n = c[c.size() - 1];
   p.k = a[a.size() - (p.transpose_a ? 2 : 1)];
   p.dtype = node.inputs[0].dtype;
-  p.precision =
-      attrs.text("precision") == "highest" ? Precision::kHighest : node.precision;
+  p.precision = attrs.text("precision") == "highest" ? Precision::kHighest : node.precision;
   const size_t bytes = static_cast<size_t>(product(c, 0, c.size())) * dtype_size(p.dtype);
   if (bytes == 0) {
     return make_launch({}, [](const LaunchArgs&) { return Status(); });
@@ -158,8 +158,8 @@ BoundLaunch bind_matmul(const NodeView& node, CudaDevice& device) {
 }  // namespace
 
 std::vector<KernelSpec> matmul_kernels() {
-  return {{"matmul", "cublaslt_matmul", accept_matmul, bind_matmul, false,
-           nvidia::Library::kCublasLt}};
+  return {
+      {"matmul", "cublaslt_matmul", accept_matmul, bind_matmul, false, nvidia::Library::kCublasLt}};
 }
 
 }  // namespace tracefire::cuda

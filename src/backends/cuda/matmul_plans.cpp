@@ -13,18 +13,23 @@ constexpr size_t kKeptPlans = 4096;
 
 Status check(const nvidia::CublasLtApi& api, cublasStatus_t code, const char* call) {
   if (code == CUBLAS_STATUS_SUCCESS) return {};
-  return error(ErrorCode::kCudaCall, call, " failed: ", api.cublasLtGetStatusString(code),
-               ". Expected CUBLAS_STATUS_SUCCESS. Please report it with the shapes of the product.");
+  return error(
+      ErrorCode::kCudaCall, call, " failed: ", api.cublasLtGetStatusString(code),
+      ". Expected CUBLAS_STATUS_SUCCESS. Please report it with the shapes of the product.");
 }
 #define TF_CUBLASLT(api, function, ...) \
   TF_RETURN_IF_ERROR(check(api, (api).function(__VA_ARGS__), #function))
 
 cudaDataType data_type(DType dtype) {
   switch (dtype) {
-    case DType::kF64: return CUDA_R_64F;
-    case DType::kF16: return CUDA_R_16F;
-    case DType::kBF16: return CUDA_R_16BF;
-    default: return CUDA_R_32F;
+    case DType::kF64:
+      return CUDA_R_64F;
+    case DType::kF16:
+      return CUDA_R_16F;
+    case DType::kBF16:
+      return CUDA_R_16BF;
+    default:
+      return CUDA_R_32F;
   }
 }
 
@@ -174,7 +179,7 @@ Result<std::shared_ptr<const MatmulPlan>> MatmulPlans::find(const MatmulProblem&
   TF_ASSIGN(std::shared_ptr<MatmulPlan> plan, build(problem, &found));
   const double work = static_cast<double>(problem.batch) * static_cast<double>(problem.m) *
                       static_cast<double>(problem.n) * static_cast<double>(problem.k);
-  if (tune && found.size() > 1 && work >= kTuneFrom) {
+  if (tune && found.size() > 1 && work >= tune->from) {
     // Without memory for a trial the heuristic's first choice stays.
     const Status tuned = choose_by_time(problem, *tune, found, plan.get());
     if (!tuned.ok() && tuned.code() != ErrorCode::kOutOfMemory) return tuned;
@@ -213,8 +218,7 @@ Status MatmulPlans::choose_by_time(const MatmulProblem& p, Tuning tune,
     if (!plan->run(tune.lane, a->data(), b->data(), c->data(), workspace->data()).ok()) continue;
     TF_RETURN_IF_ERROR(start->record(tune.lane.handle()));
     for (int i = 0; i < kTimedRuns; ++i) {
-      TF_RETURN_IF_ERROR(
-          plan->run(tune.lane, a->data(), b->data(), c->data(), workspace->data()));
+      TF_RETURN_IF_ERROR(plan->run(tune.lane, a->data(), b->data(), c->data(), workspace->data()));
     }
     TF_RETURN_IF_ERROR(end->record(tune.lane.handle()));
     TF_RETURN_IF_ERROR(end->synchronize());
@@ -226,7 +230,8 @@ Status MatmulPlans::choose_by_time(const MatmulProblem& p, Tuning tune,
       best_plan.workspace_ = candidate.workspaceSize;
     }
   }
-  if (!any) best_plan.algo_ = found.front().algo, best_plan.workspace_ = found.front().workspaceSize;
+  if (!any)
+    best_plan.algo_ = found.front().algo, best_plan.workspace_ = found.front().workspaceSize;
   plan->algo_ = best_plan.algo_;
   plan->workspace_ = best_plan.workspace_;
   return {};

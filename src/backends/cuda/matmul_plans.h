@@ -24,7 +24,7 @@ struct MatmulProblem {
   int64_t stride_a = 0, stride_b = 0, stride_c = 0;
   DType dtype = DType::kF32;
   Precision precision = Precision::kTf32;  ///< of f32 only
-  int alignment = 256;  ///< bytes that all three addresses are multiples of
+  int alignment = 256;                     ///< bytes that all three addresses are multiples of
   size_t workspace_limit = size_t{32} << 20;
 
   friend bool operator<(const MatmulProblem& a, const MatmulProblem& b);
@@ -39,7 +39,8 @@ class MatmulPlan {
 
  private:
   friend class MatmulPlans;
-  MatmulPlan(const nvidia::CublasLtApi& api, cublasLtHandle_t handle) : api_(api), handle_(handle) {}
+  MatmulPlan(const nvidia::CublasLtApi& api, cublasLtHandle_t handle)
+      : api_(api), handle_(handle) {}
 
   const nvidia::CublasLtApi& api_;
   const cublasLtHandle_t handle_;
@@ -59,17 +60,16 @@ class MatmulPlans {
                                                    std::shared_ptr<const Context> context);
   ~MatmulPlans();
 
-  /// Times the heuristic's candidates for large problems where `tune` is given (their scratch
-  /// memory comes from it), else takes its first. Errors: kNoKernel where cuBLASLt has none.
+  /// Where candidates are timed.
   struct Tuning {
-    Pool& pool;
+    Pool& pool;  ///< of the operands of the trial
     Lane& lane;
+    double from = 5e8;  ///< multiplications from which on a problem is worth measuring
   };
+  /// Times the heuristic's candidates where `tune` is given and the problem is large, else takes
+  /// the first. Errors: kNoKernel where cuBLASLt has none.
   Result<std::shared_ptr<const MatmulPlan>> find(const MatmulProblem& problem,
                                                  std::optional<Tuning> tune);
-
-  /// Problems of at least this many multiplications are worth measuring.
-  static constexpr double kTuneFrom = 5e8;
 
  private:
   MatmulPlans(const nvidia::CublasLtApi& api, std::shared_ptr<const Context> context)

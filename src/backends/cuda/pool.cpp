@@ -72,8 +72,7 @@ Result<BufferPtr> Pool::allocate(size_t bytes, const char* what) {
   }
   in_use_ += size;
   peak_ = std::max(peak_, in_use_);
-  return BufferPtr(
-      std::make_shared<Block>(shared_from_this(), address, bytes, context_->device()));
+  return BufferPtr(std::make_shared<Block>(shared_from_this(), address, bytes, context_->device()));
 }
 
 CUdeviceptr Pool::take_free(size_t bytes) {

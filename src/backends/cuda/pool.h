@@ -58,12 +58,12 @@ class Pool : public std::enable_shared_from_this<Pool> {
     Token passed;
   };
 
-  void give_back(void* data);                              // from a Block's destructor
-  void make_free(Pieces::iterator piece);                  // requires mutex_
-  void collect_pending();                                  // requires mutex_
-  CUdeviceptr take_free(size_t bytes);                     // requires mutex_; 0 where none fits
-  Status grow(size_t bytes);                               // requires mutex_
-  size_t release_locked();                                 // requires mutex_; bytes released
+  void give_back(void* data);              // from a Block's destructor
+  void make_free(Pieces::iterator piece);  // requires mutex_
+  void collect_pending();                  // requires mutex_
+  CUdeviceptr take_free(size_t bytes);     // requires mutex_; 0 where none fits
+  Status grow(size_t bytes);               // requires mutex_
+  size_t release_locked();                 // requires mutex_; bytes released
   size_t limit() const;
   Status out_of_memory(size_t bytes, const char* what) const;  // requires mutex_
 

@@ -10,9 +10,10 @@ CUdeviceptr address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(
 
 Status not_while_capturing(const Lane& lane, const char* what) {
   if (!lane.capturing()) return {};
-  return error(ErrorCode::kInternal, what, " on ", lane.device().str(),
-               " while its work was being recorded. Expected no copy with the host inside a captured "
-               "segment. Please report it.");
+  return error(
+      ErrorCode::kInternal, what, " on ", lane.device().str(),
+      " while its work was being recorded. Expected no copy with the host inside a captured "
+      "segment. Please report it.");
 }
 
 }  // namespace

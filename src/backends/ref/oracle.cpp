@@ -42,8 +42,8 @@ namespace {
 /// Walks a graph whose values are host arrays.
 class Walk {
  public:
-  Walk(const Graph& graph, DimEnv env)
-      : graph_(graph), env_(std::move(env)), nodes_(graph.nodes.size()) {}
+  Walk(const Graph& graph, DimEnv env, std::optional<Failure>* failure)
+      : graph_(graph), env_(std::move(env)), failure_(failure), nodes_(graph.nodes.size()) {}
 
   Result<std::vector<Array>> run(const std::vector<Array>& params) {
     if (params.size() != graph_.params.size()) {
@@ -96,7 +96,9 @@ class Walk {
     }
     std::optional<Failure> failure;
     TF_ASSIGN(std::vector<Array> results, evaluate(bind_node(node, env_), inputs, &failure));
-    if (failure) {
+    if (failure && failure_) {
+      if (!*failure_) *failure_ = failure;
+    } else if (failure) {
       return error(failure->code, name, ": a data check failed at ", failure->detail, ".");
     }
     return results;
@@ -105,7 +107,7 @@ class Walk {
   /// A region may use symbols that only the graph around it has arrays for.
   Result<std::vector<Array>> region(const Node& node, size_t index,
                                     const std::vector<Array>& operands) const {
-    return Walk(*node.regions[index], env_).run(operands);
+    return Walk(*node.regions[index], env_, failure_).run(operands);
   }
 
   Result<std::vector<Array>> loop(const Node& node, std::vector<Array> state) const {
@@ -120,14 +122,16 @@ class Walk {
 
   const Graph& graph_;
   DimEnv env_;
+  std::optional<Failure>* failure_;
   std::vector<Array> params_;
   std::vector<std::vector<Array>> nodes_;
 };
 
 }  // namespace
 
-Result<std::vector<Array>> run_graph(const Graph& graph, const std::vector<Array>& params) {
-  return Walk(graph, DimEnv()).run(params);
+Result<std::vector<Array>> run_graph(const Graph& graph, const std::vector<Array>& params,
+                                     std::optional<Failure>* failure) {
+  return Walk(graph, DimEnv(), failure).run(params);
 }
 
 }  // namespace tracefire::ref

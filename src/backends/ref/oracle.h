@@ -56,8 +56,9 @@ Result<std::vector<Array>> evaluate(const Node& node, const std::vector<Array>& 
                                     std::optional<Failure>* failure);
 
 /// Runs a whole graph, regions included: if, while, call and fused are walked through; tokens are
-/// empty arrays; print writes nothing; assert fails. The first failed check ends the run with its
-/// error. host_call is not possible here (kNoKernel).
-Result<std::vector<Array>> run_graph(const Graph& graph, const std::vector<Array>& params);
+/// empty arrays; print writes nothing; assert fails. host_call is not possible here (kNoKernel).
+/// The first failed check is left in `failure`; where it is null, it ends the run with its error.
+Result<std::vector<Array>> run_graph(const Graph& graph, const std::vector<Array>& params,
+                                     std::optional<Failure>* failure = nullptr);
 
 }  // namespace tracefire::ref

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracefire/config.h"
 
-#include "backends/nvidia/stack.h"
 #include "core/base/settings.h"
 #include "core/engine/engine.h"
 #include "core/engine/splice.h"
@@ -22,6 +21,11 @@ std::vector<DeviceDescription> list_devices() {
 std::string why_no_gpu() { return Backends::instance().why_no_gpu(); }
 Device default_device() { return Engine::instance().default_device(); }
 
+std::string library_report() { return Backends::instance().library_report(); }
+void add_library_root(const std::string& directory) {
+  Backends::instance().add_library_root(directory);
+}
+
 void set_cpu_devices(int count) { Backends::instance().set_cpu_devices(count).throw_if_error(); }
 
 void set_soft_device_placement(bool soft) {
@@ -38,6 +42,16 @@ void set_log_device_placement(bool log) {
 void set_tensor_float_32(bool allowed) {
   set_setting("matmul_precision", allowed ? "tf32" : "highest").throw_if_error();
 }
+
+void change_setting(const std::string& name, const std::string& value) {
+  if (name == "log_device_placement" && (value == "true" || value == "false")) {
+    set_log_device_placement(value == "true");  // also starts or stops the log
+  } else {
+    set_setting(name, value).throw_if_error();
+  }
+}
+
+std::string setting(const std::string& name) { return setting_text(name).value(); }
 
 void mask_ops(const std::string& device_kind, const std::vector<std::string>& ops) {
   Backends::instance().mask(register_device_kind(device_kind), ops);

@@ -134,12 +134,15 @@ struct Tape::State final : trace::Recorder {
   }
 };
 
-Tape::Tape() : state_(std::make_shared<State>()) {
+Tape::Tape() : state_(std::make_shared<State>()) { resume(); }
+
+Tape::~Tape() { stop(); }
+
+void Tape::resume() {
+  if (state_->recording) return;
   state_->recording = true;
   trace::recorders().push_back(state_.get());
 }
-
-Tape::~Tape() { stop(); }
 
 void Tape::stop() {
   if (!state_->recording) return;

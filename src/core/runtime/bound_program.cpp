@@ -71,6 +71,7 @@ Result<std::unique_ptr<Launch>> bind_step(const Program& program, const Step& st
   view.loop = step.loop.get();
   view.precision = program.precision;
   view.deterministic = program.deterministic;
+  view.env = &env;
   return step.kernel->bind(view, *backend);
 }
 

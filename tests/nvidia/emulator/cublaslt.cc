@@ -4,6 +4,7 @@
 #include <cuda.h>
 #include <dlfcn.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "emulator.h"
 
@@ -85,6 +87,7 @@ int64_t at(const Layout& l, int64_t batch, int64_t r, int64_t c) {
 }
 
 struct Call {
+  bool slow;
   Desc desc;
   Layout a, b, c, d;
   double alpha, beta;
@@ -94,6 +97,7 @@ struct Call {
 
 CUresult run(void* data) {
   const Call& x = *static_cast<Call*>(data);
+  if (x.slow) std::this_thread::sleep_for(std::chrono::milliseconds(3));
   const bool ta = x.desc.trans_a != CUBLAS_OP_N;
   const bool tb = x.desc.trans_b != CUBLAS_OP_N;
   const int64_t k = static_cast<int64_t>(ta ? x.a.rows : x.a.cols);
@@ -272,17 +276,19 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const
                               size_t workspace_bytes, cudaStream_t stream) {
   if (algo != nullptr && algo->data[0] == 2 && (workspace == nullptr || workspace_bytes < 4096))
     return CUBLAS_STATUS_INVALID_VALUE;
-  auto* call = new Call{*reinterpret_cast<Desc*>(desc),
-                        *reinterpret_cast<Layout*>(a),
-                        *reinterpret_cast<Layout*>(b),
-                        *reinterpret_cast<Layout*>(c),
-                        *reinterpret_cast<Layout*>(d),
-                        0,
-                        0,
-                        pa,
-                        pb,
-                        pc,
-                        pd};
+  auto* call = new Call{
+      algo != nullptr && algo->data[0] == 1 && std::getenv("TF_EMU_SLOW_FIRST") != nullptr,
+      *reinterpret_cast<Desc*>(desc),
+      *reinterpret_cast<Layout*>(a),
+      *reinterpret_cast<Layout*>(b),
+      *reinterpret_cast<Layout*>(c),
+      *reinterpret_cast<Layout*>(d),
+      0,
+      0,
+      pa,
+      pb,
+      pc,
+      pd};
   const bool f64 = call->desc.scale == CUDA_R_64F;
   call->alpha = f64 ? scalar<double>(alpha) : scalar<float>(alpha);
   call->beta = f64 ? scalar<double>(beta) : scalar<float>(beta);

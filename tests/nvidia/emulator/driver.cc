@@ -28,14 +28,17 @@ int context_of_process;  // its address stands for the primary context
 thread_local CUcontext current_context = nullptr;
 
 using Op = std::function<CUresult()>;
+struct Stream;
 struct Graph {
   std::vector<Op> ops;
+  std::vector<Stream*> streams;  // that record into it
 };
 struct Stream {
   Graph* capture = nullptr;
   bool broken = false;  // something that cannot be captured was called
 };
 struct Event {
+  Graph* capture = nullptr;  // recorded on a stream that records into this graph
   std::chrono::steady_clock::time_point time;
   bool recorded = false;
 };
@@ -48,7 +51,6 @@ struct Function {
   int dynamic_shared = 48 * 1024;
 };
 std::map<std::pair<void*, std::string>, Function*> functions;
-int capturing = 0;
 
 long long setting(const char* name, long long fallback) {
   const char* value = std::getenv(name);
@@ -203,7 +205,6 @@ CUresult emu_cuGetErrorString(CUresult code, const char** text) {
 CUresult emu_cuMemAlloc(CUdeviceptr* pointer, size_t bytes) {
   TF_PLANNED(cuMemAlloc);
   if (current_context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  if (capturing != 0) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   if (counts.live_bytes + static_cast<int64_t>(bytes) > setting("TF_EMU_MEMORY", 1LL << 30)) {
     return CUDA_ERROR_OUT_OF_MEMORY;
@@ -320,25 +321,31 @@ CUresult emu_cuStreamQuery(CUstream) {
   TF_PLANNED(cuStreamQuery);
   return CUDA_SUCCESS;
 }
-CUresult emu_cuStreamWaitEvent(CUstream, CUevent, unsigned) {
+CUresult emu_cuStreamWaitEvent(CUstream handle, CUevent event, unsigned) {
   TF_PLANNED(cuStreamWaitEvent);
-  return CUDA_SUCCESS;
+  auto* stream = reinterpret_cast<Stream*>(handle);
+  Graph* graph = reinterpret_cast<Event*>(event)->capture;
+  if (graph != nullptr && stream->capture == nullptr) {
+    stream->capture = graph;  // waiting for recorded work makes the stream record too
+    graph->streams.push_back(stream);
+  }
+  return graph == stream->capture ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
 }
 CUresult emu_cuStreamBeginCapture(CUstream handle, CUstreamCaptureMode) {
   TF_PLANNED(cuStreamBeginCapture);
   auto* stream = reinterpret_cast<Stream*>(handle);
   if (stream == nullptr || stream->capture != nullptr) return CUDA_ERROR_ILLEGAL_STATE;
   stream->capture = new Graph();
+  stream->capture->streams.push_back(stream);
   stream->broken = false;
-  ++capturing;
   return CUDA_SUCCESS;
 }
 CUresult emu_cuStreamEndCapture(CUstream handle, CUgraph* graph) {
   const std::lock_guard<std::recursive_mutex> lock(mutex);
   auto* stream = reinterpret_cast<Stream*>(handle);
   *graph = reinterpret_cast<CUgraph>(stream->capture);
-  stream->capture = nullptr;
-  --capturing;
+  if (stream->capture == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
+  for (Stream* joined : reinterpret_cast<Graph*>(*graph)->streams) joined->capture = nullptr;
   if (stream->broken) {
     delete reinterpret_cast<Graph*>(*graph);
     *graph = nullptr;
@@ -367,11 +374,12 @@ CUresult emu_cuEventDestroy(CUevent event) {
   delete reinterpret_cast<Event*>(event);
   return CUDA_SUCCESS;
 }
-CUresult emu_cuEventRecord(CUevent handle, CUstream) {
+CUresult emu_cuEventRecord(CUevent handle, CUstream stream) {
   TF_PLANNED(cuEventRecord);
   auto* event = reinterpret_cast<Event*>(handle);
   event->time = std::chrono::steady_clock::now();
   event->recorded = true;
+  event->capture = stream == nullptr ? nullptr : reinterpret_cast<Stream*>(stream)->capture;
   return CUDA_SUCCESS;
 }
 CUresult emu_cuEventQuery(CUevent) {

@@ -12,6 +12,7 @@
 //   TF_EMU_MEMORY     bytes of device memory                 (1 GiB)
 //   TF_EMU_FAIL       "cuMemAlloc=2": that function returns the code from now on
 //   TF_EMU_NO_SYMBOL  a function that cuGetProcAddress does not know
+//   TF_EMU_SLOW_FIRST  cuBLASLt's first algorithm takes some milliseconds
 #pragma once
 
 #include <cstdint>

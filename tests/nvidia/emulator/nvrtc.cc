@@ -107,7 +107,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char* con
                                << (fibers ? "true" : "false") << "\n#line 1 \"kernels.cu\"\n"
                                << program->source << trampolines(program->source);
   const std::string command =
-      "c++ -std=c++17 -O1 -w -fPIC -shared -fvisibility=hidden -fno-strict-aliasing "
+      "c++ -std=c++17 -O0 -w -fPIC -shared -fvisibility=hidden -fno-strict-aliasing "
       "-ffp-contract=off" +
       defines + " " + base + ".cpp -o " + base + ".so >" + base + ".log 2>&1";
   const int code = std::system(command.c_str());

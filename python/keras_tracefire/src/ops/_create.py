@@ -15,8 +15,8 @@ from keras_tracefire.src.ops._tensor import cast
 from keras_tracefire.src.ops._tensor import convert_to_tensor
 from keras_tracefire.src.ops._tensor import is_float
 from tracefire import _core
+from tracefire import _ops
 
-_ops = _core.ops
 
 
 def full(shape, fill_value, dtype=None):
@@ -169,8 +169,7 @@ def vander(x, N=None, increasing=False):
     powers = iota(n)
     if not increasing:
         powers = _ops.reverse(powers, axes=[0])
-    dtype = result_type(x.dtype, "int32")
-    return ew.power(cast(reshape(x, (-1, 1)), dtype), cast(powers, dtype))
+    return ew.power(reshape(x, (-1, 1)), cast(powers, x.dtype))
 
 
 def _window(terms):

@@ -19,8 +19,8 @@ from keras_tracefire.src.ops._tensor import convert_to_tensor
 from keras_tracefire.src.ops._tensor import is_float
 from keras_tracefire.src.ops._tensor import promote
 from tracefire import _core
+from tracefire import _ops
 
-_ops = _core.ops
 
 
 def _factors(*xs):
@@ -65,9 +65,7 @@ def dot(x1, x2):
     x1, x2 = _factors(x1, x2)
     if not x1.shape or not x2.shape:
         return ew.multiply(x1, x2)
-    if len(x2.shape) == 1:
-        return tensordot(x1, x2, axes=([-1], [0]))
-    return tensordot(x1, x2, axes=([-1], [-2]))
+    return _tensordot(x1, x2, ([-1], [0] if len(x2.shape) == 1 else [-2]))
 
 
 def vdot(x1, x2):
@@ -79,7 +77,7 @@ def inner(x1, x2):
     x1, x2 = _factors(x1, x2)
     if not x1.shape or not x2.shape:
         return ew.multiply(x1, x2)
-    return tensordot(x1, x2, axes=([-1], [-1]))
+    return _tensordot(x1, x2, ([-1], [-1]))
 
 
 def outer(x1, x2):
@@ -87,7 +85,10 @@ def outer(x1, x2):
 
 
 def tensordot(x1, x2, axes=2):
-    x1, x2 = _factors(x1, x2)
+    return _tensordot(*_factors(x1, x2), axes)
+
+
+def _tensordot(x1, x2, axes):
     r1, r2 = len(x1.shape), len(x2.shape)
     if isinstance(axes, int):
         axes = (list(range(r1 - axes, r1)), list(range(axes)))

@@ -19,7 +19,6 @@ from keras_tracefire.src.ops._tensor import cast
 from keras_tracefire.src.ops._tensor import compute_output_spec
 from keras_tracefire.src.ops._tensor import convert_to_numpy
 from keras_tracefire.src.ops._tensor import convert_to_tensor
-from keras_tracefire.src.ops._tensor import custom_gradient
 from keras_tracefire.src.ops._tensor import device_scope
 from keras_tracefire.src.ops._tensor import is_tensor
 from keras_tracefire.src.ops._tensor import name_scope
@@ -32,6 +31,8 @@ from keras_tracefire.src.ops._tensor import slice
 from keras_tracefire.src.ops._tensor import slice_update
 from keras_tracefire.src.ops._tensor import stop_gradient
 from keras_tracefire.src.ops._tensor import unstack
+from tracefire import GradientTape
+from tracefire import custom_gradient
 
 __all__ = [
     "IS_THREAD_SAFE",
@@ -71,23 +72,15 @@ __all__ = [
 
 def grad(f, argnums=0):
     """The gradient function of a function with a scalar result (Keras 3.16's `ops.grad`)."""
-    from tracefire import _core
-
     single = isinstance(argnums, int)
     positions = (argnums,) if single else tuple(argnums)
 
     def gradient(*args, **kwargs):
         args = [convert_to_tensor(a) if i in positions else a for i, a in enumerate(args)]
-        with _core.Tape():
-            value = f(*args, **kwargs)
-            sources = [args[i] for i in positions]
-            grads = _core.gradients([convert_to_tensor(value)], sources)
-        grads = [
-            _core.ops.broadcast_to(_core.tensor(0, s.dtype), shape=tuple(s.shape))
-            if g is None
-            else g
-            for g, s in zip(grads, sources)
-        ]
+        sources = [args[i] for i in positions]
+        with GradientTape() as tape:
+            value = convert_to_tensor(f(*args, **kwargs))
+        grads = tape.gradient(value, sources, unconnected_gradients="zero")
         return grads[0] if single else tuple(grads)
 
     return gradient

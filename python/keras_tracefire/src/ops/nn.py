@@ -4,11 +4,13 @@
 import math
 
 from keras.src import backend
+from keras.src.backend.common import standardize_dtype
 from keras.src.backend.common.dtypes import result_type
 from keras_tracefire.src import missing
 from keras_tracefire.src.ops import _elementwise as ew
 from keras_tracefire.src.ops import _reduce
 from keras_tracefire.src.ops._create import tri
+from keras_tracefire.src.ops._shape import repeat
 from keras_tracefire.src.ops._shape import reshape
 from keras_tracefire.src.ops._shape import split
 from keras_tracefire.src.ops._shape import squeeze
@@ -17,8 +19,8 @@ from keras_tracefire.src.ops._tensor import cast
 from keras_tracefire.src.ops._tensor import convert_to_tensor
 from keras_tracefire.src.ops._tensor import is_float
 from tracefire import _core
+from tracefire import _ops
 
-_ops = _core.ops
 _const = ew.constant_like
 __getattr__ = missing.attribute_of(__name__)
 
@@ -157,14 +159,18 @@ def _last_axis(x, axis):
     return axis if axis >= 0 else axis + len(x.shape)
 
 
-def softmax(x, axis=-1):
-    x = ew.floating(x)
-    return _ops.softmax(x, axis=_last_axis(x, axis))
+def _along(row):
+    def run(x, axis=-1):
+        x = ew.floating(x)
+        if axis is None:  # over all elements
+            return reshape(row(reshape(x, (-1,)), axis=0), x.shape)
+        return row(x, axis=_last_axis(x, axis))
+
+    return run
 
 
-def log_softmax(x, axis=-1):
-    x = ew.floating(x)
-    return _ops.log_softmax(x, axis=_last_axis(x, axis))
+softmax = _along(_ops.softmax)
+log_softmax = _along(_ops.log_softmax)
 
 
 def sparsemax(x, axis=-1):
@@ -186,7 +192,7 @@ def one_hot(x, num_classes, axis=-1, dtype=None, sparse=False):
         raise ValueError("`sparse=True` is not supported with the tracefire backend")
     x = convert_to_tensor(x, "int32")
     axis = axis if axis >= 0 else axis + len(x.shape) + 1
-    dtype = backend.standardize_dtype(dtype or backend.floatx())
+    dtype = standardize_dtype(dtype or backend.floatx())
     return _ops.one_hot(x, depth=num_classes, axis=axis, dtype=dtype)
 
 
@@ -232,10 +238,10 @@ def sparse_categorical_crossentropy(target, output, from_logits=False, axis=-1):
     _check_loss_operands(target, output, output_rank_only=True)
     axis = _last_axis(output, axis)
     if from_logits and axis == len(output.shape) - 1:
-        return _ops.sparse_softmax_cross_entropy(output, target)
+        return _ops.softmax_cross_entropy(output, target)
     classes = output.shape[axis]
     # A label without a class would count as a loss of zero.
-    target = _ops.check_range(target, low=0, high=classes, what="label")
+    target = _ops.check_range(target, limit=(classes,), message="label")
     log_prob = log_softmax(output, axis) if from_logits else _log_probabilities(output, axis)
     hot = _ops.one_hot(target, depth=classes, axis=axis, dtype=output.dtype)
     return _ops.neg(_ops.reduce_sum(_ops.mul(hot, log_prob), axes=[axis], keepdims=False))
@@ -325,6 +331,9 @@ def dot_product_attention(
             "flash_attention=None or False",
             "Leave the argument out",
         )
+    groups = query.shape[2] // key.shape[2]
+    if groups > 1:  # several query heads share a key head
+        key, value = repeat(key, groups, axis=2), repeat(value, groups, axis=2)
     dtype = result_type(query.dtype, key.dtype, value.dtype)
     # To [batch, heads, time, depth].
     query, key, value = (transpose(cast(t, dtype), (0, 2, 1, 3)) for t in (query, key, value))

@@ -74,7 +74,7 @@ class SlotAllocator {
     free_.pop_back();
     return slot;
   }
-  /// A slot that nobody had before: its contents are there from the first tile on.
+  /// A slot that no register had before: for what is filled once, before the first step runs.
   int32_t take_fresh() { return count_++; }
   void give(int32_t slot) { free_.push_back(slot); }
   int32_t count() const { return count_; }

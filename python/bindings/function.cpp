@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tracing: scopes in which operations are recorded or only typed, and the functions they give.
+#include "tracefire/function.h"
+
+#include <nanobind/stl/optional.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "python/bindings/common.h"
+
+namespace tracefire::python {
+namespace {
+
+enum class ScopeKind : uint8_t { kTrace, kAbstract, kInit };
+
+/// The scopes that Python entered on this thread, innermost last.
+std::vector<ScopeKind>& scopes() {
+  thread_local std::vector<ScopeKind> stack;
+  return stack;
+}
+
+void leave(ScopeKind kind) {
+  auto& stack = scopes();
+  const auto found = std::find(stack.rbegin(), stack.rend(), kind);
+  if (found != stack.rend()) stack.erase(std::next(found).base());
+}
+
+bool is_abstract() { return !scopes().empty() && scopes().back() == ScopeKind::kAbstract; }
+
+[[noreturn]] void not_entered(const char* what, const char* method) {
+  fail(ErrorCode::kBadUsage, std::string(what) + "." + method +
+                                 " was called outside of its scope; expected it inside `with " +
+                                 what + "(...) as scope:`, before finish()");
+}
+
+/// Context manager around FunctionTrace.
+class TraceScope {
+ public:
+  explicit TraceScope(std::string name) : name_(std::move(name)) {}
+  ~TraceScope() { close(); }
+
+  void enter() {
+    if (trace_) fail(ErrorCode::kBadUsage, "a TraceScope was entered twice; make a new one");
+    trace_ = std::make_unique<FunctionTrace>(name_);
+    scopes().push_back(ScopeKind::kTrace);
+  }
+  /// Without finish() before, the function is abandoned and no variable changes.
+  void close() {
+    if (!trace_) return;
+    trace_->abandon();
+    trace_.reset();
+    leave(ScopeKind::kTrace);
+  }
+  Tensor parameter(nb::handle shape, nb::handle dtype, const std::string& name) {
+    if (!trace_) not_entered("TraceScope", "parameter");
+    return trace_->parameter(dtype_of(dtype), shape_of(shape, true), name);
+  }
+  Function finish(nb::handle outputs) {
+    if (!trace_) not_entered("TraceScope", "finish");
+    const Tensors tensors = tensors_of(outputs, "finish");
+    // Whatever happens, the scope has ended then.
+    struct Close {
+      TraceScope* scope;
+      ~Close() { scope->close(); }
+    } close{this};
+    return trace_->finish(tensors);
+  }
+
+ private:
+  std::string name_;
+  std::unique_ptr<FunctionTrace> trace_;
+};
+
+class PythonAbstractScope {
+ public:
+  ~PythonAbstractScope() { close(); }
+  void enter() {
+    scope_ = std::make_unique<AbstractScope>();
+    scopes().push_back(ScopeKind::kAbstract);
+  }
+  void close() {
+    if (!scope_) return;
+    scope_.reset();
+    leave(ScopeKind::kAbstract);
+  }
+  Tensor parameter(nb::handle shape, nb::handle dtype) {
+    if (!scope_) not_entered("abstract", "parameter");
+    return scope_->parameter(dtype_of(dtype), shape_of(shape, true));
+  }
+
+ private:
+  std::unique_ptr<AbstractScope> scope_;
+};
+
+class PythonInitScope {
+ public:
+  ~PythonInitScope() { close(); }
+  void enter() {
+    scope_ = std::make_unique<InitScope>();
+    scopes().push_back(ScopeKind::kInit);
+  }
+  void close() {
+    if (!scope_) return;
+    scope_.reset();
+    leave(ScopeKind::kInit);
+  }
+
+ private:
+  std::unique_ptr<InitScope> scope_;
+};
+
+template <class Scope>
+void add_context(nb::class_<Scope>& type) {
+  type.def("__enter__",
+           [](nb::handle self) {
+             nb::inst_ptr<Scope>(self)->enter();
+             return nb::borrow(self);
+           })
+      .def("__exit__", [](Scope& self, nb::args) { self.close(); });
+}
+
+Tensors call_function(const Function& function, nb::handle args) {
+  const Tensors tensors = tensors_of(args, "a function");
+  return recorded([&] { return function(tensors); });
+}
+
+/// 0, 1, 2, …: rows in the order in which they lie.
+Tensor rows_in_order(int64_t count) {
+  return recorded([&] {
+    return apply_op("iota", {}, {{"dtype", DType::kI32}, {"shape", Shape({Dim(count)})}})[0];
+  });
+}
+
+/// The listed outputs (nullopt: all) of every step, one after the other along their first axis.
+Tensors collect_steps(const Function& function, const Tensors& data, const Tensor& order,
+                      int64_t batch, int64_t lo, int64_t hi,
+                      std::optional<std::vector<int64_t>> wanted) {
+  std::vector<Tensors> parts;
+  for (int64_t step = lo; step < hi; ++step) {
+    const Tensors outputs =
+        unlocked([&] { return function.run_epoch(data, order, batch, step, step + 1); });
+    const auto count = static_cast<int64_t>(outputs.size());
+    if (!wanted) {
+      wanted.emplace(outputs.size());
+      std::iota(wanted->begin(), wanted->end(), int64_t{0});
+    }
+    parts.resize(wanted->size());
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const int64_t index = (*wanted)[i];
+      if (index < 0 || index >= count) {
+        fail(ErrorCode::kBadAttribute, "run_epoch was asked to collect output " +
+                                           std::to_string(index) + "; expected numbers below " +
+                                           std::to_string(count));
+      }
+      parts[i].push_back(outputs[static_cast<size_t>(index)]);
+    }
+  }
+  Tensors collected;
+  for (const Tensors& steps : parts) {
+    collected.push_back(
+        recorded([&] { return apply_op("concat", steps, {{"axis", int64_t{0}}})[0]; }));
+  }
+  return collected;
+}
+
+nb::list run_epoch(const Function& function, nb::handle data, nb::handle order, int64_t batch,
+                   int64_t lo, int64_t hi, nb::handle collect) {
+  const Tensors arrays = tensors_of(data, "run_epoch");
+  const Tensor rows = order.is_none() ? rows_in_order(std::max<int64_t>(hi * batch, 0))
+                                      : tensor_of(order);
+  if (PyObject_IsTrue(collect.ptr()) == 1) {
+    std::optional<std::vector<int64_t>> wanted;  // all
+    if (!PyBool_Check(collect.ptr())) {
+      wanted.emplace();
+      for (nb::handle index : collect) wanted->push_back(nb::cast<int64_t>(index));
+    }
+    return wrap_all(collect_steps(function, arrays, rows, batch, lo, hi, std::move(wanted)));
+  }
+  return wrap_all(unlocked([&] { return function.run_epoch(arrays, rows, batch, lo, hi); }));
+}
+
+void bind_function_class(nb::module_& m) {
+  nb::class_<Function>(m, "Function", nb::dynamic_attr(), nb::is_weak_referenceable(),
+                       "A traced function: its graph, the variables it touches and the tensors it "
+                       "captured. Compiled when it is first called.")
+      .def("__call__", [](const Function& f, nb::args args) { return wrap_all(call_function(f, args)); },
+           "Runs the function and returns the list of its results; assigned variables hold their "
+           "new values.")
+      .def("run_epoch", &run_epoch, nb::arg("data"), nb::arg("order").none(), nb::arg("batch"),
+           nb::arg("lo"), nb::arg("hi"), nb::arg("collect") = false,
+           "Steps lo to hi - 1 over data on the device: parameter k of step s gets the rows\n"
+           "order[s * batch : (s + 1) * batch] of data[k]; order=None takes rows as they lie.\n"
+           "Returns the last step's results or, with collect=True or [i, ...], all or these results\n"
+           "of every step, joined along the first axis. Ctrl-C stops after a finished step.")
+      .def("text", &Function::graph_text, "The graph, one line an operation.")
+      .def("program_text", [](const Function& f) { return unlocked([&] { return f.program_text(); }); },
+           "The compiled program: steps, devices, kernels, and why others were refused.")
+      .def("explain", [](const Function& f) { return unlocked([&] { return f.program_text(); }); },
+           "The same as program_text().")
+      .def_prop_ro("variables", [](const Function& f) {
+             nb::list list;
+             for (const Variable& variable : f.variables()) list.append(nb::cast(variable));
+             return list;
+           }, "Variables that the function reads or assigns.")
+      .def_prop_ro("parameters", &Function::parameters, "How many arguments a call takes.")
+      .def("__repr__", [](const Function& f) {
+        return "<Function of " + std::to_string(f.parameters()) + " parameters and " +
+               std::to_string(f.variables().size()) + " variables>";
+      });
+}
+
+}  // namespace
+
+void bind_function(nb::module_& m) {
+  bind_function_class(m);
+  nb::class_<TraceScope> trace(m, "TraceScope",
+                               "Operations of this thread are recorded into a function instead of "
+                               "being run. Leaving without finish() abandons it.");
+  trace.def(nb::init<std::string>(), nb::arg("name") = "function")
+      .def("parameter", &TraceScope::parameter, nb::arg("shape"), nb::arg("dtype"),
+           nb::arg("name") = "",
+           "The next parameter. None or a Dim in the shape makes one program serve many sizes.")
+      .def("finish", &TraceScope::finish, nb::arg("outputs"),
+           "Ends the trace and returns the Function with these results.");
+  add_context(trace);
+  nb::class_<PythonAbstractScope> abstract(
+      m, "AbstractScope", "Operations of this thread only infer shapes and dtypes.");
+  abstract.def(nb::init<>()).def("parameter", &PythonAbstractScope::parameter, nb::arg("shape"),
+                                 nb::arg("dtype"));
+  add_context(abstract);
+  nb::class_<PythonInitScope> init(
+      m, "InitScope", "Leaves every function being traced: what is computed inside is computed now.");
+  init.def(nb::init<>());
+  add_context(init);
+  m.attr("abstract") = m.attr("AbstractScope");
+  m.attr("init_scope") = m.attr("InitScope");
+  m.def("is_abstract", &is_abstract, "Whether operations of this thread only infer shapes now.");
+  m.def("is_tracing", [] { return is_tracing() && !is_abstract(); },
+        "Whether a function or region is being traced on this thread.");
+}
+
+}  // namespace tracefire::python

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The proof: where the work was done.
+#include "tracefire/observe.h"
+
+#include <nanobind/stl/vector.h>
+
+#include "python/bindings/common.h"
+
+namespace tracefire::python {
+
+void bind_observe(nb::module_& m) {
+  nb::class_<Proof::Row>(m, "ProofRow", "What ran as one kernel on one device.")
+      .def_ro("op", &Proof::Row::op)
+      .def_ro("device", &Proof::Row::device)
+      .def_ro("kernel", &Proof::Row::kernel)
+      .def_ro("library", &Proof::Row::library)
+      .def_ro("placement", &Proof::Row::placement)
+      .def_ro("reason", &Proof::Row::reason)
+      .def_ro("location", &Proof::Row::location)
+      .def_ro("runs", &Proof::Row::runs)
+      .def_ro("flops", &Proof::Row::flops)
+      .def_ro("bytes", &Proof::Row::bytes)
+      .def("__repr__", [](const Proof::Row& row) {
+        return "<ProofRow " + row.op + " on " + row.device + " by " + row.kernel + ", " +
+               std::to_string(row.runs) + " runs, " + row.placement + ">";
+      });
+  nb::class_<Proof>(m, "Proof", "What the executor's records say about a stretch of work.")
+      .def_ro("rows", &Proof::rows)
+      .def_ro("verdict", &Proof::verdict, "'on-gpu', 'partly-on-gpu' or 'on-cpu'.")
+      .def_ro("precision", &Proof::precision)
+      .def_ro("graph_launches", &Proof::graph_launches)
+      .def_ro("runs", &Proof::runs)
+      .def_ro("synchronizations", &Proof::synchronizations)
+      .def_ro("copies_in", &Proof::copies_in)
+      .def_ro("copies_out", &Proof::copies_out)
+      .def_ro("counted_copies", &Proof::counted_copies)
+      .def_ro("gpu_flops", &Proof::gpu_flops)
+      .def_ro("cpu_flops", &Proof::cpu_flops)
+      .def_ro("cpu_by_choice_flops", &Proof::cpu_by_choice_flops)
+      .def("json", &Proof::json)
+      .def("__str__", &Proof::str)
+      .def("__repr__", [](const Proof& p) {
+        return "<Proof '" + p.verdict + "', " + std::to_string(p.rows.size()) + " rows>";
+      });
+  m.def("proof", [] { return unlocked([] { return proof(); }); },
+        "Everything since the start of the process or the last reset_proof().");
+  m.def("reset_proof", [] { unlocked([] { reset_proof(); }); });
+}
+
+}  // namespace tracefire::python

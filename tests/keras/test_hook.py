@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How an unmodified Keras finds the backend, each way in a Python of its own."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import conftest
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+PREPARE = "import sys; sys.path[:0] = {paths!r}; import core_choice; core_choice.choose()\n"
+
+
+def python(code, backend=None, site=None, prepare=True):
+    """Runs `code`; returns what it printed."""
+    env = {k: v for k, v in os.environ.items() if k not in ("KERAS_BACKEND", "PYTHONPATH")}
+    if backend:
+        env["KERAS_BACKEND"] = backend
+    paths = [str(pathlib.Path(__file__).parent), str(ROOT / "python")]
+    code = textwrap.dedent(code)
+    if prepare:
+        code = PREPARE.format(paths=paths) + code
+    if site:
+        # What Python does for a site-packages directory at its start.
+        code = f"import sys; sys.path[:0] = {paths!r}\nimport site; site.addsitedir({site!r})\n" + code
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, cwd="/"
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def site_packages(tmp_path):
+    """A directory with the wheel's `.pth` file."""
+    (tmp_path / "tracefire.pth").write_text((ROOT / "python" / "tracefire.pth").read_text())
+    return str(tmp_path)
+
+
+def test_pth_file_makes_the_variable_enough(site_packages):
+    out = python(
+        "import core_choice; core_choice.choose()\n"
+        "import keras; print(keras.backend.backend(), keras.config.backend())",
+        backend="tracefire",
+        site=site_packages,
+        prepare=False,
+    )
+    assert out == "tracefire tracefire"
+
+
+@pytest.mark.parametrize("backend", [None, "numpy"])
+def test_pth_file_does_nothing_for_other_backends(site_packages, backend):
+    out = python(
+        "print(any(m.partition('.')[0] in ('keras_tracefire', 'tracefire') for m in sys.modules))",
+        backend=backend,
+        site=site_packages,
+        prepare=False,
+    )
+    assert out == "False"
+
+
+def test_other_backends_stay_themselves_with_the_hook_installed():
+    code = """
+        import keras_tracefire, keras, numpy as np
+        print(keras.backend.backend(), type(keras.ops.add(1.0, 2.0)).__module__)
+    """
+    assert python(code, backend="numpy") == "numpy numpy"
+
+
+def test_import_by_hand_needs_no_variable():
+    out = python("import keras_tracefire, keras; print(keras.backend.backend())")
+    assert out == "tracefire"
+
+
+def test_import_after_keras_is_refused():
+    code = """
+        import keras
+        try:
+            import keras_tracefire
+        except ImportError as error:
+            print(error)
+    """
+    assert "imported after Keras" in python(code, backend="numpy")
+
+
+def test_every_chain_of_backends_got_a_branch():
+    import keras
+    from keras_tracefire import _hook
+
+    if _hook._has_plugins():
+        assert _hook.branched == []
+    else:
+        assert set(_hook.branched) >= {
+            "keras.src.backend",
+            "keras.src.layers.layer",
+            "keras.src.models.model",
+            "keras.src.optimizers.optimizer",
+        }
+    names = [cls.__module__ for cls in keras.Model.__mro__]
+    assert "keras_tracefire.src.trainer" in names and "keras_tracefire.src.layer" in names
+
+
+def test_keras_files_are_not_touched():
+    """Compiled code of the changed modules must not reach Keras's __pycache__."""
+    code = """
+        import keras_tracefire, keras, py_compile, importlib.util, marshal
+        from keras_tracefire import _hook
+        for name in _hook.branched:
+            module = sys.modules[name]
+            cache = importlib.util.cache_from_source(module.__file__)
+            try:
+                data = open(cache, 'rb').read()[16:]
+            except FileNotFoundError:
+                continue
+            assert b'keras_tracefire' not in data, name
+        print('clean')
+    """
+    assert python(code, backend="tracefire") == "clean"
+
+
+def test_branch_is_cloned_from_the_template():
+    from keras_tracefire import _hook
+
+    source = textwrap.dedent(
+        """
+        if backend() == "tensorflow":
+            from keras.src.backend.tensorflow.trainer import TensorFlowTrainer as Trainer
+        elif backend() == "jax":
+            from keras.src.backend.jax.trainer import JAXTrainer as Trainer
+        else:
+            raise RuntimeError("unknown")
+        """
+    )
+    import ast
+
+    tree, count = _hook.add_branches(source, "model.py")
+    text = ast.unparse(tree)
+    assert count == 1
+    assert text.startswith(
+        "if backend() == 'tracefire':\n"
+        "    from keras_tracefire.src.trainer import TracefireTrainer as Trainer\n"
+        "elif backend() == 'tensorflow':"
+    )
+    assert _hook.add_branches("if backend() == 'jax':\n    x = 1\n", "other.py")[1] == 0
+
+
+def test_preprocessing_layers_find_the_backend():
+    import keras
+    import numpy as np
+    import tracefire
+
+    out = keras.layers.Rescaling(0.5)(np.ones((1, 2), "float32"))
+    assert isinstance(out, tracefire.Tensor) and out.numpy().tolist() == [[0.5, 0.5]]
+
+
+def test_set_backend_and_back():
+    code = """
+        import keras_tracefire, keras, warnings
+        warnings.simplefilter('ignore')
+        keras.config.set_backend('numpy')
+        import keras
+        print(keras.backend.backend())
+        keras.config.set_backend('tracefire')
+        import keras
+        print(keras.backend.backend())
+    """
+    assert python(code, backend="tracefire").split() == ["numpy", "tracefire"]
+
+
+def test_core_is_named():
+    assert conftest.CORE in ("engine", "double")
