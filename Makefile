@@ -51,7 +51,8 @@ lint:
 	@python3 scripts/run_tests --only lint
 
 format:
-	@git ls-files '*.h' '*.cpp' '*.cu' | xargs -r clang-format -i
+	@git ls-files '*.h' '*.cpp' '*.cc' '*.cu' '*.cuh' | xargs -r clang-format -i
 
+# Keeps what set-up downloaded (build/deps, .venv).
 clean:
-	rm -rf build
+	@find build -mindepth 1 -maxdepth 1 ! -name deps -exec rm -rf {} +

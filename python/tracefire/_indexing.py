@@ -4,9 +4,9 @@
 import math
 
 from tracefire import _core
+from tracefire import _ops
 from tracefire import errors
 
-_ops = _core.ops
 # What becomes of an axis: it stays, it goes (an integer), or it is new (None); or an index array.
 _KEEP, _DROP, _NEW = "keep", "drop", "new"
 

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python's operators, conversions and indexing on Tensor."""
-
-import math
+"""Python's operators and indexing on Tensor."""
 
 from tracefire import _core
+from tracefire import _ops
 from tracefire import _dtypes
 from tracefire import _indexing
 
-_ops = _core.ops
 
 
 def _operands(a, b):
@@ -74,34 +72,15 @@ def _reflected_matmul(a, b):
     return NotImplemented if pair is None else _matmul(pair[1], pair[0])
 
 
-def _scalar(tensor, kind):
-    if math.prod(tensor.shape) != 1:
-        raise TypeError(
-            f"only a tensor with one element can become {kind.__name__}; got shape {tensor.shape}"
-        )
-    return kind(tensor.numpy().reshape(())[()])
-
-
 def _iterate(tensor):
     if not tensor.shape:
         raise TypeError("iteration over a tensor of rank 0")
     return (tensor[i] for i in range(tensor.shape[0]))
 
 
-def _length(tensor):
-    if not tensor.shape:
-        raise TypeError("len() of a tensor of rank 0")
-    return tensor.shape[0]
-
-
-def _index(tensor):
-    if "int" not in tensor.dtype:
-        raise TypeError(f"a tensor of dtype {tensor.dtype} cannot be used as an index")
-    return _scalar(tensor, int)
-
-
 def _format(tensor, spec):
-    return format(tensor.numpy()[()] if not tensor.shape else str(tensor), spec)
+    # Without a specification the value may be unknown: a tensor of a graph being traced.
+    return format(tensor.item(), spec) if spec and not tensor.shape else str(tensor)
 
 
 def _transposed(tensor):
@@ -119,7 +98,7 @@ _BINARY = {
     "mul": ("mul", "logical_and", False),
     "truediv": ("div", None, True),
     "floordiv": ("floor_div", "", False),
-    "mod": ("mod", "", False),
+    "mod": ("floor_mod", "", False),
     "pow": ("pow", "", False),
     "and": ("bitwise_and", "logical_and", False),
     "or": ("bitwise_or", "logical_or", False),
@@ -163,17 +142,8 @@ def install(core):
         "__abs__": lambda x: _ops.abs(x),
         "__invert__": _invert,
         "__getitem__": _indexing.getitem,
-        "__len__": _length,
         "__iter__": _iterate,
-        "__float__": lambda x: float(_scalar(x, float)),
-        "__int__": lambda x: int(_scalar(x, int)),
-        "__bool__": lambda x: bool(_scalar(x, bool)),
-        "__index__": _index,
         "__format__": _format,
-        "item": lambda x: x.numpy().item(),
-        "tolist": lambda x: x.numpy().tolist(),
-        "ndim": property(lambda x: len(x.shape)),
-        "size": property(lambda x: math.prod(x.shape)),
         "T": property(_transposed),
     }
     for name, method in methods.items():

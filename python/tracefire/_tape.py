@@ -83,7 +83,7 @@ class GradientTape:
         """
         seeds = [None] * len(targets) if seeds is None else list(seeds)
         for call in reversed(self._custom_calls):
-            upstream = _core.gradients(targets, call.outputs, seeds)
+            upstream = self._tape.gradients(targets, call.outputs, seeds)
             if all(g is None for g in upstream):
                 continue
             upstream = [_zeros(o) if g is None else g for g, o in zip(upstream, call.outputs)]
@@ -93,7 +93,7 @@ class GradientTape:
                 if argument is not None and grad is not None:
                     targets.append(argument)
                     seeds.append(grad)
-        return _core.gradients(targets, sources, seeds)
+        return self._tape.gradients(targets, sources, seeds)
 
 
 class _CustomCall:

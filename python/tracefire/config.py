@@ -26,7 +26,7 @@ def _devices(prefix, cls, device_type):
         kind, index = name.rsplit("/", 1)[-1].split(":")[-2:]
         if device_type in (None, kind):
             found.append(cls(f"/{prefix}:{kind}:{index}", kind))
-    return found
+    return sorted(found, key=lambda device: device.device_type != "CPU")
 
 
 def list_physical_devices(device_type=None):
@@ -44,8 +44,8 @@ def set_soft_device_placement(enabled):
 
     The message and the proof name every operation that fell back.
     """
-    _core.set_setting("soft_placement", bool(enabled))
+    _core.set_soft_device_placement(bool(enabled))
 
 
 def get_soft_device_placement():
-    return bool(_core.get_setting("soft_placement"))
+    return _core.get_setting("device_policy") == "soft"

@@ -161,6 +161,7 @@ def test_set_backend_and_back():
         import keras_tracefire, keras, warnings
         warnings.simplefilter('ignore')
         keras.config.set_backend('numpy')
+        import keras
         print(keras.backend.backend())
         keras.config.set_backend('tracefire')
         import keras

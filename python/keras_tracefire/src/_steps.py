@@ -13,6 +13,7 @@ from keras_tracefire.src._messages import warn
 from keras_tracefire.src.ops._tensor import Tensor
 from keras_tracefire.src.ops._tensor import convert_to_tensor
 from tracefire import _core
+from tracefire import _ops
 from tracefire import errors
 
 # What tracing cannot express but eager execution can: reading a value, a size that depends on data.
@@ -125,8 +126,8 @@ def read_scalars(logs):
     at = [i for i, x in enumerate(flat) if isinstance(x, Tensor) and x.shape == ()]
     if not at:
         return logs
-    rows = [_core.ops.reshape(convert_to_tensor(flat[i], "float32"), shape=(1,)) for i in at]
-    joined = rows[0] if len(rows) == 1 else _core.ops.concat(*rows, axis=0)
+    rows = [_ops.reshape(convert_to_tensor(flat[i], "float32"), shape=(1,)) for i in at]
+    joined = rows[0] if len(rows) == 1 else _ops.concat(*rows, axis=0)
     for i, value in zip(at, joined.numpy().tolist()):
         flat[i] = value
     return tree.pack_sequence_as(logs, flat)

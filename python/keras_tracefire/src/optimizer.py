@@ -5,8 +5,8 @@ from keras.src.optimizers import base_optimizer
 from keras_tracefire.src.ops._create import zeros_like
 from keras_tracefire.src.ops._tensor import convert_to_tensor
 from tracefire import _core
+from tracefire import _ops
 
-_ops = _core.ops
 
 
 def _choose(pred, new, old):

@@ -21,9 +21,9 @@ from keras_tracefire.src.ops._tensor import Tensor
 from keras_tracefire.src.ops._tensor import cast
 from keras_tracefire.src.ops._tensor import convert_to_tensor
 from tracefire import _core
+from tracefire import _ops
 from tracefire import errors
 
-_ops = _core.ops
 __getattr__ = missing.attribute_of(__name__)
 
 # Per dtype: random bits drawn, unsigned dtype of its width, mantissa bits, bit pattern of 1.0.
@@ -55,29 +55,15 @@ def _shape(shape):
 
 def _bits(key, shape, width):
     """Unsigned integers of `width` random bits each."""
-    if width == 64:
-        words = _ops.random_bits(key, shape=shape, algorithm="threefry2x32", words=2)
-        starts, limits = [0] * len(shape), list(shape)
-        strides = [1] * (len(shape) + 1)
-        high, low = [
-            reshape(
-                _ops.slice(words, starts=starts + [i], limits=limits + [i + 1], strides=strides),
-                shape,
-            )
-            for i in (0, 1)
-        ]
-        high, low = cast(high, "uint64"), cast(low, "uint64")
-        return _ops.bitwise_or(_ops.shift_left(high, _core.tensor(32, "uint64")), low)
-    bits = _ops.random_bits(key, shape=shape, algorithm="threefry2x32", words=1)
-    return bits if width == 32 else _ops.cast(bits, dtype=f"uint{width}")
+    return _ops.random_bits(key, shape=shape, dtype=f"uint{width}", algorithm="threefry2x32")
 
 
 def _split(key, count):
     """`count` independent keys."""
-    keys = _ops.random_bits(key, shape=(count,), algorithm="threefry2x32", words=2)
+    keys = _ops.random_words(key, shape=(count,))
     out = []
     for i in range(count):
-        row = _ops.slice(keys, starts=[i, 0], limits=[i + 1, 2], strides=[1, 1])
+        row = _ops.slice(keys, starts=[i, 0], limits=[i + 1, 2])
         out.append(_ops.reshape(row, shape=(2,)))
     return out
 
@@ -86,7 +72,7 @@ def _unit(key, shape, dtype):
     """Uniform numbers in [0, 1)."""
     width, unsigned, mantissa, one = _FORMATS[dtype]
     bits = cast(_bits(key, shape, width), unsigned)
-    bits = _ops.shift_right_logical(bits, _core.tensor(width - mantissa, unsigned))
+    bits = _ops.shift_right(bits, _core.tensor(width - mantissa, unsigned))
     bits = _ops.bitwise_or(bits, _core.tensor(one, unsigned))
     # Bits of a number in [1, 2).
     return _ops.sub(_ops.bitcast(bits, dtype=dtype), _core.tensor(1, dtype))
@@ -169,8 +155,8 @@ def randint(shape, minval, maxval, dtype="int32", seed=None):
     high, low = _bits(first, shape, width), _bits(second, shape, width)
     if span is not None:
         # Twice the bits of the result, modulo the span, without wider integers.
-        high, low = _ops.mod(high, span), _ops.mod(low, span)
-        low = _ops.mod(_ops.add(_ops.mul(high, multiplier), low), span)
+        high, low = _ops.floor_mod(high, span), _ops.floor_mod(low, span)
+        low = _ops.floor_mod(_ops.add(_ops.mul(high, multiplier), low), span)
     start = cast(convert_to_tensor(_clip_to(minval, compute)), compute)
     return cast(_ops.add(start, cast(low, compute)), dtype)
 
@@ -205,8 +191,8 @@ def _span(minval, maxval, dtype, width):
     low, high = cast(convert_to_tensor(minval), dtype), cast(convert_to_tensor(maxval), dtype)
     one = _core.tensor(1, unsigned)
     span = _ops.select(_ops.greater(high, low), cast(_ops.sub(high, low), unsigned), one)
-    half = _ops.mod(_core.tensor(2 ** (width // 2), unsigned), span)
-    return span, _ops.mod(_ops.mul(half, half), span)
+    half = _ops.floor_mod(_core.tensor(2 ** (width // 2), unsigned), span)
+    return span, _ops.floor_mod(_ops.mul(half, half), span)
 
 
 def dropout(inputs, rate, noise_shape=None, seed=None):

@@ -149,9 +149,7 @@ Status CudaDevice::fill_zero(Stream& stream, void* target, size_t bytes) {
   return {};
 }
 
-Status CudaDevice::prepare(std::span<const NodeView> nodes) {
-  return prepare_loops(nodes, *this);
-}
+Status CudaDevice::prepare(std::span<const NodeView> nodes) { return prepare_loops(nodes, *this); }
 
 const KernelList& CudaDevice::kernels(OpId op) const { return kernel_table()[op]; }
 

@@ -59,6 +59,7 @@ class CudaDevice final : public DeviceBackend {
     std::shared_ptr<Pool> pool;
     std::unique_ptr<Staging> staging;
     std::unique_ptr<Compiler> compiler;         // guarded by mutex
+    std::unique_ptr<LoopKernels> loop_kernels;  // guarded by mutex
     std::unique_ptr<MatmulPlans> matmul_plans;  // guarded by mutex
   };
   Result<Running*> running();

@@ -93,8 +93,8 @@ struct LoopLaunch {
 
   bool aligned(const LaunchArgs& args) const {
     const auto odd = [&](const void* pointer, size_t size) {
-      return reinterpret_cast<uintptr_t>(pointer) %
-                 (size * static_cast<size_t>(variant.vector)) != 0;
+      return reinterpret_cast<uintptr_t>(pointer) % (size * static_cast<size_t>(variant.vector)) !=
+             0;
     };
     for (size_t i = 0; i < args.inputs.size(); ++i) {
       const bool flat = bound.access[i] == BoundLoop::Access::kFlat;
@@ -147,7 +147,8 @@ Status LoopLaunch::operator()(const LaunchArgs& args) const {
 
 Answer accept_loop(const NodeView& node) {
   if (node.loop == nullptr) {
-    return Answer::no("cuda: the node is no loop over numbers (strings, complex or 4-bit elements)");
+    return Answer::no(
+        "cuda: the node is no loop over numbers (strings, complex or 4-bit elements)");
   }
   const std::string why = loop_refusal(*node.loop);
   return why.empty() ? Answer::yes() : Answer::no(why);

@@ -125,7 +125,7 @@ Status fit_attr(const AttrSpec& spec, const Attr& given, Node* node) {
 Status check_attrs(const OpRow& row, Node* node) {
   for (const auto& [name, value] : node->attrs.entries()) {
     const bool known = std::any_of(row.attrs.begin(), row.attrs.end(),
-                                   [&](const AttrSpec& spec) { return name == spec.name; });
+                                   [&, &wanted = name](const AttrSpec& spec) { return wanted == spec.name; });
     if (known) continue;
     std::vector<std::string_view> names;
     std::string list;

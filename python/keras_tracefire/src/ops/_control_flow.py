@@ -15,8 +15,8 @@ from keras_tracefire.src.ops._tensor import computes_now
 from keras_tracefire.src.ops._tensor import convert_to_tensor
 from keras_tracefire.src.ops._tensor import unstack
 from tracefire import _core
+from tracefire import _ops
 
-_ops = _core.ops
 
 
 class _UpdateScope(StatelessScope):

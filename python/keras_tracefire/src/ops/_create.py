@@ -15,8 +15,8 @@ from keras_tracefire.src.ops._tensor import cast
 from keras_tracefire.src.ops._tensor import convert_to_tensor
 from keras_tracefire.src.ops._tensor import is_float
 from tracefire import _core
+from tracefire import _ops
 
-_ops = _core.ops
 
 
 def full(shape, fill_value, dtype=None):

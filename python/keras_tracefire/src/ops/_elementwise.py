@@ -11,8 +11,8 @@ from keras_tracefire.src.ops._tensor import convert_to_tensor
 from keras_tracefire.src.ops._tensor import is_float
 from keras_tracefire.src.ops._tensor import promote
 from tracefire import _core
+from tracefire import _ops
 
-_ops = _core.ops
 
 
 def constant_like(value, x):
@@ -65,14 +65,14 @@ def floor_divide(x1, x2):
 
 
 def mod(x1, x2):
-    return _ops.mod(*_bool_as_int(*promote(x1, x2)))
+    return _ops.floor_mod(*_bool_as_int(*promote(x1, x2)))
 
 
 def fmod(x1, x2):
     x1, x2 = _bool_as_int(*promote(x1, x2))
     if is_float(x1.dtype):
         return _ops.sub(x1, _ops.mul(trunc(_ops.div(x1, x2)), x2))
-    rest = _ops.mod(_ops.abs(x1), _ops.abs(x2))
+    rest = _ops.floor_mod(_ops.abs(x1), _ops.abs(x2))
     return _ops.select(_ops.less(x1, constant_like(0, x1)), _ops.neg(rest), rest)
 
 
@@ -183,11 +183,7 @@ def left_shift(x, y):
 
 
 def bitwise_right_shift(x, y):
-    x, y = _shift_operands(x, y)
-    if x.dtype.startswith("uint"):
-        return _ops.shift_right_logical(x, y)
-    # The arithmetic shift of a signed number rounds down, as this division does.
-    return _ops.floor_div(x, _ops.shift_left(constant_like(1, x), y))
+    return _ops.shift_right(*_shift_operands(x, y))
 
 
 def right_shift(x, y):
@@ -448,7 +444,7 @@ def signbit(x):
         return _ops.less(_bool_as_int(x)[0], constant_like(0, _bool_as_int(x)[0]))
     bits = _ops.bitcast(x, dtype=_BITS[x.dtype])
     width = int(_BITS[x.dtype][4:])
-    top = _ops.shift_right_logical(bits, constant_like(width - 1, bits))
+    top = _ops.shift_right(bits, constant_like(width - 1, bits))
     return _ops.not_equal(top, constant_like(0, bits))
 
 
@@ -511,7 +507,7 @@ def _euclid(x1, x2):
 
     def step(a, b):
         is_done = _ops.equal(b, constant_like(0, b))
-        rest = _ops.mod(a, _ops.select(is_done, constant_like(1, b), b))
+        rest = _ops.floor_mod(a, _ops.select(is_done, constant_like(1, b), b))
         return _ops.select(is_done, a, b), _ops.select(is_done, b, rest)
 
     return while_loop(more, step, (x1, x2))[0]

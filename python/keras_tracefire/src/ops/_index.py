@@ -4,7 +4,6 @@
 import math
 
 from keras.src.backend.common.backend_utils import canonicalize_axis
-from keras_tracefire.src import missing
 from keras_tracefire.src.ops import _elementwise as ew
 from keras_tracefire.src.ops._create import iota
 from keras_tracefire.src.ops._shape import moveaxis
@@ -18,8 +17,9 @@ from keras_tracefire.src.ops._tensor import convert_to_tensor
 from keras_tracefire.src.ops._tensor import is_float
 from keras_tracefire.src.ops._tensor import promote
 from tracefire import _core
+from tracefire import _ops
+from tracefire import errors
 
-_ops = _core.ops
 
 
 def _from_end(indices, size):
@@ -101,7 +101,8 @@ def isin(x1, x2, assume_unique=False, invert=False):
 
 def _host_only(name):
     if not computes_now():
-        raise missing.unsupported(
+        raise errors.raised_here(
+            "SizeNeeded",
             f"`{name}` was called in a function that is being traced, where the size of its "
             "result would depend on data",
             "functions whose results have fixed sizes",
@@ -122,7 +123,7 @@ def unravel_index(indices, shape):
     rest, out = _from_end(indices, math.prod(shape)), []
     for size in reversed(shape):
         limit = _core.tensor(max(size, 1), "int32")
-        out.append(cast(_ops.mod(rest, limit), indices.dtype))
+        out.append(cast(_ops.floor_mod(rest, limit), indices.dtype))
         rest = _ops.floor_div(rest, limit)
     return tuple(reversed(out))
 

@@ -19,8 +19,8 @@ from keras_tracefire.src.ops._tensor import convert_to_tensor
 from keras_tracefire.src.ops._tensor import is_float
 from keras_tracefire.src.ops._tensor import promote
 from tracefire import _core
+from tracefire import _ops
 
-_ops = _core.ops
 
 
 def _factors(*xs):

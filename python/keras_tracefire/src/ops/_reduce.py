@@ -9,11 +9,13 @@ from keras_tracefire.src.ops import _elementwise as ew
 from keras_tracefire.src.ops._shape import moveaxis
 from keras_tracefire.src.ops._shape import reshape
 from keras_tracefire.src.ops._tensor import cast
+from keras_tracefire.src.ops._tensor import computes_now
 from keras_tracefire.src.ops._tensor import convert_to_tensor
 from keras_tracefire.src.ops._tensor import is_float
 from tracefire import _core
+from tracefire import _ops
+from tracefire import errors
 
-_ops = _core.ops
 
 
 def normalize_axes(axis, ndim):
@@ -365,9 +367,6 @@ def corrcoef(x):
 
 
 def bincount(x, weights=None, minlength=0, sparse=False):
-    from keras_tracefire.src import missing
-    from keras_tracefire.src.ops._tensor import computes_now
-
     if sparse:
         raise ValueError("`sparse=True` is not supported with the tracefire backend")
     x = convert_to_tensor(x, "int32")
@@ -376,7 +375,8 @@ def bincount(x, weights=None, minlength=0, sparse=False):
         largest = int(max(x)) + 1 if 0 not in x.shape else 0
         length = length if length >= largest else largest
     elif length == 0:
-        raise missing.unsupported(
+        raise errors.raised_here(
+            "SizeNeeded",
             "`bincount` was called without `minlength` in a function that is being traced",
             "a length that does not depend on data",
             "Pass minlength, the number of bins",

@@ -7,8 +7,8 @@ from keras.src.backend.common.backend_utils import canonicalize_axis
 from keras_tracefire.src.ops._tensor import convert_to_tensor
 from keras_tracefire.src.ops._tensor import promote
 from tracefire import _core
+from tracefire import _ops
 
-_ops = _core.ops
 
 
 def ndim(x):

@@ -11,6 +11,7 @@ from keras.src.backend.common.stateless_scope import StatelessScope
 from keras.src.backend.common.symbolic_scope import SymbolicScope
 from keras_tracefire.src import missing
 from tracefire import _core
+from tracefire import _ops
 from tracefire import _dtypes
 from tracefire import errors
 
@@ -21,7 +22,6 @@ SUPPORTS_GRADIENT = True
 # True would make Keras hand every batch's callbacks to a pool of threads.
 IS_THREAD_SAFE = False
 
-_ops = _core.ops
 Tensor = _core.Tensor
 
 
@@ -265,11 +265,14 @@ def slice(inputs, start_indices, shape):
         starts = [min(max(a, 0), n - s) for a, n, s in zip(starts, inputs.shape, sizes)]
         limits = [a + s for a, s in zip(starts, sizes)]
         return _ops.slice(inputs, starts=starts, limits=limits, strides=[1] * len(starts))
-    starts = _dynamic_indices(start_indices)
-    for axis, (start, size) in enumerate(zip(starts, sizes)):
-        rows = _ops.add(start, _ops.iota(shape=(size,), axis=0, dtype="int32"))
-        inputs = _ops.gather(inputs, rows, axis=axis)
+    for axis, (start, size) in enumerate(zip(_dynamic_indices(start_indices), sizes)):
+        start = _inside(start, inputs.shape[axis] - size)
+        inputs = _ops.dynamic_slice(inputs, start, axis=axis, size=(size,))
     return inputs
+
+
+def _inside(start, last):
+    return _ops.minimum(_ops.maximum(start, _core.tensor(0, "int32")), _core.tensor(last, "int32"))
 
 
 def slice_update(inputs, start_indices, updates):
@@ -284,9 +287,7 @@ def slice_update(inputs, start_indices, updates):
         if static is not None:
             start = _core.tensor(min(max(start, 0), limit), "int32")
         else:
-            start = _ops.minimum(
-                _ops.maximum(start, _core.tensor(0, "int32")), _core.tensor(limit, "int32")
-            )
+            start = _inside(start, limit)
         at = _ops.add(start, _ops.iota(shape=tuple(updates.shape), axis=axis, dtype="int32"))
         width = _core.tensor(inputs.shape[axis], "int32")
         flat = at if flat is None else _ops.add(_ops.mul(flat, width), at)
@@ -302,7 +303,7 @@ def slice_update(inputs, start_indices, updates):
         _ops.reshape(inputs, shape=(total,)),
         _ops.reshape(flat, shape=(rows, 1)),
         _ops.reshape(updates, shape=(rows,)),
-        reduction="update",
+        reduction="unique",
     )
     return _ops.reshape(out, shape=tuple(inputs.shape))
 

@@ -11,8 +11,8 @@ from keras_tracefire.src.ops._shape import expand_dims
 from keras_tracefire.src.ops._shape import reshape
 from keras_tracefire.src.ops._tensor import convert_to_tensor
 from tracefire import _core
+from tracefire import _ops
 
-_ops = _core.ops
 __getattr__ = missing.attribute_of(__name__)
 
 

@@ -19,8 +19,8 @@ from keras_tracefire.src.ops._tensor import cast
 from keras_tracefire.src.ops._tensor import convert_to_tensor
 from keras_tracefire.src.ops._tensor import is_float
 from tracefire import _core
+from tracefire import _ops
 
-_ops = _core.ops
 _const = ew.constant_like
 __getattr__ = missing.attribute_of(__name__)
 
@@ -238,10 +238,10 @@ def sparse_categorical_crossentropy(target, output, from_logits=False, axis=-1):
     _check_loss_operands(target, output, output_rank_only=True)
     axis = _last_axis(output, axis)
     if from_logits and axis == len(output.shape) - 1:
-        return _ops.sparse_softmax_cross_entropy(output, target)
+        return _ops.softmax_cross_entropy(output, target)
     classes = output.shape[axis]
     # A label without a class would count as a loss of zero.
-    target = _ops.check_range(target, low=0, high=classes, what="label")
+    target = _ops.check_range(target, limit=(classes,), message="label")
     log_prob = log_softmax(output, axis) if from_logits else _log_probabilities(output, axis)
     hot = _ops.one_hot(target, depth=classes, axis=axis, dtype=output.dtype)
     return _ops.neg(_ops.reduce_sum(_ops.mul(hot, log_prob), axes=[axis], keepdims=False))

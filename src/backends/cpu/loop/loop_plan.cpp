@@ -74,8 +74,8 @@ class SlotAllocator {
     free_.pop_back();
     return slot;
   }
-  /// A slot that no step before or after writes: what is filled once has to stay.
-  int32_t take_own() { return count_++; }
+  /// A slot that no register had before: for what is filled once, before the first step runs.
+  int32_t take_fresh() { return count_++; }
   void give(int32_t slot) { free_.push_back(slot); }
   int32_t count() const { return count_; }
 
@@ -137,7 +137,7 @@ class Planner {
 
   void place(LoopPlan::Register* reg, Home home) {
     reg->home = home;
-    reg->index = home == Home::kFixed ? slots_.take_own() : slots_.take();
+    reg->index = home == Home::kFixed ? slots_.take_fresh() : slots_.take();
     plan_.slot_size = std::max(plan_.slot_size, reg_size(reg->type));
   }
 

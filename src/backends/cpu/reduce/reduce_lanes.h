@@ -57,6 +57,12 @@ struct MinOp {
   static void step(V& acc, const V& x) { acc = (x < acc) | (x != x) ? x : acc; }
 };
 
+struct AllOp {  // true where there is nothing
+  using Acc = uint8_t;
+  static constexpr Acc kInit = 1;
+  static void step(uint8_t& acc, const uint8_t& x) { acc = acc & x; }
+};
+
 /// Four vectors of lanes over a stretch of floating elements; the lanes are joined in order.
 template <class Op, class T>
 void row_lanes(typename Op::Acc* acc, const T* x, int64_t n, T init) {
@@ -89,8 +95,8 @@ void row_lanes(typename Op::Acc* acc, const T* x, int64_t n, T init) {
 }
 
 /// Elements that are summed in lanes of their own type before the lanes go into the accumulator:
-/// 64 additions a lane keep rounding errors of float sums near one unit in the last place.
-constexpr int64_t kStretch = 2048;
+/// 16 additions a lane keep rounding errors of float sums near one unit in the last place.
+constexpr int64_t kStretch = 512;
 
 template <class Op, class T>
 void reduce_row(void* acc_out, const void* data, int64_t n) {
@@ -205,7 +211,7 @@ void fill_all_reductions(ReduceTable* table) {
   fill_reductions<uint32_t, uint32_t>(table, RegType::kU32);
   fill_reductions<uint64_t, uint64_t>(table, RegType::kU64);
   set_reduce<MaxOp<uint8_t>, uint8_t>(table, ReduceOp::kMax, RegType::kBool);
-  set_reduce<MinOp<uint8_t>, uint8_t>(table, ReduceOp::kMin, RegType::kBool);
+  set_reduce<AllOp, uint8_t>(table, ReduceOp::kMin, RegType::kBool);
 }
 
 }  // namespace

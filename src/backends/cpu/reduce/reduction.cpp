@@ -10,7 +10,7 @@ namespace {
 
 /// Elements that one chunk reduces.
 constexpr int64_t kChunk = 32 * 1024;
-/// Elements of a narrow type that are turned into float at once; a float sum's stretch.
+/// Elements of a narrow type that are turned into float at once; whole stretches of a float sum.
 constexpr int64_t kPiece = 2048;
 constexpr int64_t kRowsAtOnce = 16;
 constexpr size_t kMaxAcc = 8;
@@ -96,10 +96,13 @@ int64_t Reduction::block_width(int64_t block) const {
   return columns_ ? std::min(kColumnBlock, inner_ - block * kColumnBlock) : 1;
 }
 
+int64_t Reduction::slot_bytes() const {
+  return std::min(columns_ ? inner_ : 1, kColumnBlock) *
+         static_cast<int64_t>(functions_->acc_size);
+}
+
 size_t Reduction::workspace_bytes() const {
-  if (chunks_ <= 1) return 0;
-  const int64_t width = columns_ ? inner_ : 1;
-  return static_cast<size_t>(kept_.count() * width * chunks_) * functions_->acc_size;
+  return chunks_ <= 1 ? 0 : static_cast<size_t>(kept_.count() * blocks_ * chunks_ * slot_bytes());
 }
 
 void Reduction::take_row(char* acc, const char* in, int64_t offset, int64_t n) const {
@@ -194,8 +197,7 @@ void Reduction::run(void* out, const void* in, void* workspace) const {
     return;
   }
   // Accumulators of all chunks, those of one place side by side.
-  const int64_t slot = std::min(columns_ ? inner_ : 1, kColumnBlock) *
-                       static_cast<int64_t>(functions_->acc_size);
+  const int64_t slot = slot_bytes();
   char* partials = static_cast<char*>(workspace);
   parallel_for(places * chunks_, 1, [&](int64_t begin, int64_t end) {
     alignas(64) char acc[kColumnBlock * kMaxAcc];

@@ -34,6 +34,8 @@ class Reduction {
                     int64_t width) const;
   void finish(char* out, const char* acc, int64_t kept, int64_t block) const;
   int64_t block_width(int64_t block) const;
+  /// Bytes of the accumulators of one chunk of one place.
+  int64_t slot_bytes() const;
 
   const ReduceFunctions* functions_;
   TileFn load_, store_;  // of narrow floating types

@@ -120,10 +120,10 @@ inline float tanh_f32(float x) {
   p = -0.053743497f + z * p;
   p = 0.13331491f + z * p;
   p = -0.33333284f + z * p;
-  const float small = x + x * (z * p);
+  const float small = a + a * (z * p);
   // 1 - 2 / (e^2a + 1), saturating.
-  const float large = with_sign_of(1.0f - 2.0f / (exp_f32(2.0f * a) + 1.0f), x);
-  return a < 0.625f ? small : large;
+  const float large = 1.0f - 2.0f / (exp_f32(2.0f * a) + 1.0f);
+  return with_sign_of(a < 0.625f ? small : large, x);
 }
 
 inline float sigmoid_f32(float x) {
@@ -205,7 +205,9 @@ inline TrigParts reduce_trig(float x) {
 /// sin where quadrant is even, cos where it is odd, negated in quadrants 2 and 3.
 inline float trig_quadrant(int32_t quadrant, float r) {
   const float z = r * r;
-  const float sine = r + r * (z * (-0.16666655f + z * (0.008332169f + z * -0.00019516012f)));
+  const float a = abs_f32(r);  // the sign of zero survives only apart from the sum
+  const float sine = with_sign_of(
+      a + a * (z * (-0.16666655f + z * (0.008332169f + z * -0.00019516012f))), r);
   const float cosine =
       (1.0f - 0.5f * z) + z * z * (0.041666646f + z * (-0.0013887355f + z * 2.4437008e-05f));
   const float value = (quadrant & 1) ? cosine : sine;

@@ -65,9 +65,9 @@ void LoopKernels::compile(std::vector<Job> jobs) const {
   if (jobs.empty()) return;
   std::string text(device_library());
   for (const Job& job : jobs) text += job.source.text;
-  const std::string name = jobs.size() == 1 ? jobs[0].source.name
-                                            : std::to_string(jobs.size()) + " loops, " +
-                                                  jobs[0].source.name + " first";
+  const std::string name =
+      jobs.size() == 1 ? jobs[0].source.name
+                       : std::to_string(jobs.size()) + " loops, " + jobs[0].source.name + " first";
   const auto load = [&]() -> Result<std::shared_ptr<Module>> {
     TF_ASSIGN(const Image image, compiler_.compile(name, text));
     return Module::load(context_, image, true);

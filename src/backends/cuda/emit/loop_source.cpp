@@ -16,22 +16,38 @@ using Access = BoundLoop::Access;
 /// Type of an element in memory; "" where loops have none.
 const char* memory_type(DType dtype) {
   switch (dtype) {
-    case DType::kBool: return "uint8_t";
-    case DType::kI8: return "int8_t";
-    case DType::kI16: return "int16_t";
-    case DType::kI32: return "int32_t";
-    case DType::kI64: return "int64_t";
-    case DType::kU8: return "uint8_t";
-    case DType::kU16: return "uint16_t";
-    case DType::kU32: return "uint32_t";
-    case DType::kU64: return "uint64_t";
-    case DType::kF8E4M3: return "tf_e4m3";
-    case DType::kF8E5M2: return "tf_e5m2";
-    case DType::kF16: return "tf_f16";
-    case DType::kBF16: return "tf_bf16";
-    case DType::kF32: return "float";
-    case DType::kF64: return "double";
-    default: return "";
+    case DType::kBool:
+      return "uint8_t";
+    case DType::kI8:
+      return "int8_t";
+    case DType::kI16:
+      return "int16_t";
+    case DType::kI32:
+      return "int32_t";
+    case DType::kI64:
+      return "int64_t";
+    case DType::kU8:
+      return "uint8_t";
+    case DType::kU16:
+      return "uint16_t";
+    case DType::kU32:
+      return "uint32_t";
+    case DType::kU64:
+      return "uint64_t";
+    case DType::kF8E4M3:
+      return "tf_e4m3";
+    case DType::kF8E5M2:
+      return "tf_e5m2";
+    case DType::kF16:
+      return "tf_f16";
+    case DType::kBF16:
+      return "tf_bf16";
+    case DType::kF32:
+      return "float";
+    case DType::kF64:
+      return "double";
+    default:
+      return "";
   }
 }
 
@@ -79,12 +95,18 @@ std::string number_text(const LoopInstr& instr) {
 std::string cast_text(const std::string& x, DType from, DType to) {
   const Class source = class_of(from);
   switch (to) {
-    case DType::kBool: return source == Class::kBool ? x : "(" + x + " != 0)";
-    case DType::kF16: return "tf_float(tf_to_f16(tf_source(" + x + ")))";
-    case DType::kBF16: return "tf_float(tf_to_bf16(tf_source(" + x + ")))";
-    case DType::kF8E4M3: return "tf_float(tf_to_e4m3(tf_source(" + x + ")))";
-    case DType::kF8E5M2: return "tf_float(tf_to_e5m2(tf_source(" + x + ")))";
-    default: break;
+    case DType::kBool:
+      return source == Class::kBool ? x : "(" + x + " != 0)";
+    case DType::kF16:
+      return "tf_float(tf_to_f16(tf_source(" + x + ")))";
+    case DType::kBF16:
+      return "tf_float(tf_to_bf16(tf_source(" + x + ")))";
+    case DType::kF8E4M3:
+      return "tf_float(tf_to_e4m3(tf_source(" + x + ")))";
+    case DType::kF8E5M2:
+      return "tf_float(tf_to_e5m2(tf_source(" + x + ")))";
+    default:
+      break;
   }
   if (source == Class::kReal && class_of(to) == Class::kInt) {
     return "tf_to_int<" + register_type(to) + ">(" + x + ")";
@@ -95,12 +117,18 @@ std::string cast_text(const std::string& x, DType from, DType to) {
 /// A register's value as an element in memory.
 std::string store_text(const std::string& x, DType dtype) {
   switch (dtype) {
-    case DType::kBool: return "(uint8_t)(" + x + " ? 1 : 0)";
-    case DType::kF16: return "tf_to_f16(" + x + ")";
-    case DType::kBF16: return "tf_to_bf16(" + x + ")";
-    case DType::kF8E4M3: return "tf_to_e4m3(" + x + ")";
-    case DType::kF8E5M2: return "tf_to_e5m2(" + x + ")";
-    default: return x;
+    case DType::kBool:
+      return "(uint8_t)(" + x + " ? 1 : 0)";
+    case DType::kF16:
+      return "tf_to_f16(" + x + ")";
+    case DType::kBF16:
+      return "tf_to_bf16(" + x + ")";
+    case DType::kF8E4M3:
+      return "tf_to_e4m3(" + x + ")";
+    case DType::kF8E5M2:
+      return "tf_to_e5m2(" + x + ")";
+    default:
+      return x;
   }
 }
 
@@ -125,48 +153,74 @@ std::optional<std::string> unary(const LoopInstr& i, const std::string& a) {
   };
   const std::string one = i.from == DType::kF64 ? "1." : "1.f";
   switch (i.op) {
-    case LoopOp::kNeg: return c == Class::kReal  ? std::optional("-" + a)
-                              : c == Class::kInt ? std::optional("tf_int_neg(" + a + ")")
-                                                 : std::nullopt;
-    case LoopOp::kAbs: return c == Class::kReal  ? call("fabs")
-                              : c == Class::kInt ? std::optional("tf_int_abs(" + a + ")")
-                                                 : std::nullopt;
+    case LoopOp::kNeg:
+      return c == Class::kReal  ? std::optional("-" + a)
+             : c == Class::kInt ? std::optional("tf_int_neg(" + a + ")")
+                                : std::nullopt;
+    case LoopOp::kAbs:
+      return c == Class::kReal  ? call("fabs")
+             : c == Class::kInt ? std::optional("tf_int_abs(" + a + ")")
+                                : std::nullopt;
     case LoopOp::kSign:
       if (c == Class::kBool) return std::nullopt;
       return "tf_sign(" + a + ")";
-    case LoopOp::kExp: return call("exp");
-    case LoopOp::kExpm1: return call("expm1");
-    case LoopOp::kLog: return call("log");
-    case LoopOp::kLog1p: return call("log1p");
-    case LoopOp::kSqrt: return call("sqrt");
-    case LoopOp::kRsqrt: return real(one + " / " + with_suffix("sqrt", i.from) + "(" + a + ")");
-    case LoopOp::kSquare: return c == Class::kReal  ? std::optional(a + " * " + a)
-                                 : c == Class::kInt ? std::optional("tf_int_mul(" + a + ", " + a + ")")
-                                                    : std::nullopt;
-    case LoopOp::kReciprocal: return real(one + " / " + a);
-    case LoopOp::kTanh: return call("tanh");
-    case LoopOp::kSigmoid: return real("tf_sigmoid(" + a + ")");
+    case LoopOp::kExp:
+      return call("exp");
+    case LoopOp::kExpm1:
+      return call("expm1");
+    case LoopOp::kLog:
+      return call("log");
+    case LoopOp::kLog1p:
+      return call("log1p");
+    case LoopOp::kSqrt:
+      return call("sqrt");
+    case LoopOp::kRsqrt:
+      return real(one + " / " + with_suffix("sqrt", i.from) + "(" + a + ")");
+    case LoopOp::kSquare:
+      return c == Class::kReal  ? std::optional(a + " * " + a)
+             : c == Class::kInt ? std::optional("tf_int_mul(" + a + ", " + a + ")")
+                                : std::nullopt;
+    case LoopOp::kReciprocal:
+      return real(one + " / " + a);
+    case LoopOp::kTanh:
+      return call("tanh");
+    case LoopOp::kSigmoid:
+      return real("tf_sigmoid(" + a + ")");
     case LoopOp::kRelu:
       if (c == Class::kBool) return std::nullopt;
       return a + " < 0 ? (" + register_type(i.dtype) + ")0 : " + a;
-    case LoopOp::kErf: return call("erf");
-    case LoopOp::kErfInv: return call("erfinv");
-    case LoopOp::kSin: return call("sin");
-    case LoopOp::kCos: return call("cos");
-    case LoopOp::kFloor: return call("floor");
-    case LoopOp::kCeil: return call("ceil");
-    case LoopOp::kRound: return call("rint");
+    case LoopOp::kErf:
+      return call("erf");
+    case LoopOp::kErfInv:
+      return call("erfinv");
+    case LoopOp::kSin:
+      return call("sin");
+    case LoopOp::kCos:
+      return call("cos");
+    case LoopOp::kFloor:
+      return call("floor");
+    case LoopOp::kCeil:
+      return call("ceil");
+    case LoopOp::kRound:
+      return call("rint");
     case LoopOp::kLogicalNot:
       return c == Class::kBool ? std::optional("!" + a) : std::nullopt;
-    case LoopOp::kBitwiseNot: return c == Class::kBool  ? std::optional("!" + a)
-                                     : c == Class::kInt ? std::optional("(" + register_type(i.dtype) + ")~" + a)
-                                                        : std::nullopt;
-    case LoopOp::kIsNan: return real(a + " != " + a);
-    case LoopOp::kIsFinite: return real("tf_finite(" + a + ")");
-    case LoopOp::kCheckFinite: return real(a);
-    case LoopOp::kCast: return cast_text(a, i.from, i.dtype);
-    case LoopOp::kBitcast: return bitcast_text(a, i.from, i.dtype);
-    default: return std::nullopt;
+    case LoopOp::kBitwiseNot:
+      return c == Class::kBool  ? std::optional("!" + a)
+             : c == Class::kInt ? std::optional("(" + register_type(i.dtype) + ")~" + a)
+                                : std::nullopt;
+    case LoopOp::kIsNan:
+      return real(a + " != " + a);
+    case LoopOp::kIsFinite:
+      return real("tf_finite(" + a + ")");
+    case LoopOp::kCheckFinite:
+      return real(a);
+    case LoopOp::kCast:
+      return cast_text(a, i.from, i.dtype);
+    case LoopOp::kBitcast:
+      return bitcast_text(a, i.from, i.dtype);
+    default:
+      return std::nullopt;
   }
 }
 
@@ -180,31 +234,54 @@ std::optional<std::string> binary(const LoopInstr& i, const std::string& a, cons
   };
   const std::string type = "(" + register_type(i.dtype) + ")";
   switch (i.op) {
-    case LoopOp::kAdd: return pick(infix("+"), call("tf_int_add"));
-    case LoopOp::kSub: return pick(infix("-"), call("tf_int_sub"));
-    case LoopOp::kMul: return pick(infix("*"), call("tf_int_mul"));
-    case LoopOp::kDiv: return pick(infix("/"), call("tf_int_div"));
-    case LoopOp::kFloorDiv: return pick(call("tf_floor_div"), call("tf_int_div"));
-    case LoopOp::kFloorMod: return pick(call("tf_floor_mod"), call("tf_int_mod"));
+    case LoopOp::kAdd:
+      return pick(infix("+"), call("tf_int_add"));
+    case LoopOp::kSub:
+      return pick(infix("-"), call("tf_int_sub"));
+    case LoopOp::kMul:
+      return pick(infix("*"), call("tf_int_mul"));
+    case LoopOp::kDiv:
+      return pick(infix("/"), call("tf_int_div"));
+    case LoopOp::kFloorDiv:
+      return pick(call("tf_floor_div"), call("tf_int_div"));
+    case LoopOp::kFloorMod:
+      return pick(call("tf_floor_mod"), call("tf_int_mod"));
     case LoopOp::kPow:
       return pick(call(with_suffix("pow", i.from).c_str()), call("tf_int_pow"));
-    case LoopOp::kMaximum: return pick(call("tf_max"), call("tf_max"), infix("|"));
-    case LoopOp::kMinimum: return pick(call("tf_min"), call("tf_min"), infix("&"));
-    case LoopOp::kAtan2: return pick(call(with_suffix("atan2", i.from).c_str()), std::nullopt);
-    case LoopOp::kEqual: return infix("==");
-    case LoopOp::kNotEqual: return infix("!=");
-    case LoopOp::kLess: return infix("<");
-    case LoopOp::kLessEqual: return infix("<=");
-    case LoopOp::kGreater: return infix(">");
-    case LoopOp::kGreaterEqual: return infix(">=");
-    case LoopOp::kLogicalAnd: return pick(std::nullopt, std::nullopt, infix("&"));
-    case LoopOp::kLogicalOr: return pick(std::nullopt, std::nullopt, infix("|"));
-    case LoopOp::kBitwiseAnd: return pick(std::nullopt, type + infix("&"), infix("&"));
-    case LoopOp::kBitwiseOr: return pick(std::nullopt, type + infix("|"), infix("|"));
-    case LoopOp::kBitwiseXor: return pick(std::nullopt, type + infix("^"), infix("!="));
-    case LoopOp::kShiftLeft: return pick(std::nullopt, call("tf_shift_left"));
-    case LoopOp::kShiftRight: return pick(std::nullopt, call("tf_shift_right"));
-    default: return std::nullopt;
+    case LoopOp::kMaximum:
+      return pick(call("tf_max"), call("tf_max"), infix("|"));
+    case LoopOp::kMinimum:
+      return pick(call("tf_min"), call("tf_min"), infix("&"));
+    case LoopOp::kAtan2:
+      return pick(call(with_suffix("atan2", i.from).c_str()), std::nullopt);
+    case LoopOp::kEqual:
+      return infix("==");
+    case LoopOp::kNotEqual:
+      return infix("!=");
+    case LoopOp::kLess:
+      return infix("<");
+    case LoopOp::kLessEqual:
+      return infix("<=");
+    case LoopOp::kGreater:
+      return infix(">");
+    case LoopOp::kGreaterEqual:
+      return infix(">=");
+    case LoopOp::kLogicalAnd:
+      return pick(std::nullopt, std::nullopt, infix("&"));
+    case LoopOp::kLogicalOr:
+      return pick(std::nullopt, std::nullopt, infix("|"));
+    case LoopOp::kBitwiseAnd:
+      return pick(std::nullopt, type + infix("&"), infix("&"));
+    case LoopOp::kBitwiseOr:
+      return pick(std::nullopt, type + infix("|"), infix("|"));
+    case LoopOp::kBitwiseXor:
+      return pick(std::nullopt, type + infix("^"), infix("!="));
+    case LoopOp::kShiftLeft:
+      return pick(std::nullopt, call("tf_shift_left"));
+    case LoopOp::kShiftRight:
+      return pick(std::nullopt, call("tf_shift_right"));
+    default:
+      return std::nullopt;
   }
 }
 
@@ -278,7 +355,8 @@ class Writer {
 
   void find_uses() {
     used_.assign(program_.inputs.size() + program_.body.size(), false);
-    for (const LoopProgram::Output& output : program_.outputs) used_[static_cast<size_t>(output.reg)] = true;
+    for (const LoopProgram::Output& output : program_.outputs)
+      used_[static_cast<size_t>(output.reg)] = true;
     for (size_t i = program_.body.size(); i-- > 0;) {
       const LoopInstr& instr = program_.body[i];
       if (instr.op == LoopOp::kCheckFinite) used_[program_.inputs.size() + i] = true;
@@ -350,12 +428,16 @@ class Writer {
       const std::string number = std::to_string(i);
       const std::string type = memory_type(program_.inputs[i].dtype);
       switch (variant_.access[i]) {
-        case Access::kScalar: line("const " + type + " x" + number + " = in" + number + "[0];"); break;
+        case Access::kScalar:
+          line("const " + type + " x" + number + " = in" + number + "[0];");
+          break;
         case Access::kFlat:
           line("const tf_pack<" + type + ", " + lanes() + "> x" + number + " = *(const tf_pack<" +
                type + ", " + lanes() + ">*)(in" + number + " + first);");
           break;
-        case Access::kStrided: strided_load(number, type); break;
+        case Access::kStrided:
+          strided_load(number, type);
+          break;
       }
     }
   }
@@ -393,13 +475,14 @@ class Writer {
     line("  const tf_i i = first + v;");
     for (size_t i = 0; i < program_.inputs.size(); ++i) {
       if (program_.inputs[i].is_key || !used_[i]) continue;
-      line("  const " + register_type(program_.inputs[i].dtype) + " " + reg(static_cast<int32_t>(i)) +
-           " = " + loaded(i) + ";");
+      line("  const " + register_type(program_.inputs[i].dtype) + " " +
+           reg(static_cast<int32_t>(i)) + " = " + loaded(i) + ";");
     }
     for (size_t i = 0; i < program_.body.size(); ++i) instruction(i);
     for (size_t i = 0; i < program_.outputs.size(); ++i) {
       const LoopProgram::Output& output = program_.outputs[i];
-      line("  y" + std::to_string(i) + ".at[v] = " + store_text(reg(output.reg), output.dtype) + ";");
+      line("  y" + std::to_string(i) + ".at[v] = " + store_text(reg(output.reg), output.dtype) +
+           ";");
     }
     line("}");
   }
@@ -413,7 +496,8 @@ class Writer {
       value = number_text(instr);
     } else if (instr.op == LoopOp::kIndex) {
       const std::string axis = std::to_string(instr.axis);
-      line("  const tf_i w" + std::to_string(number) + " = tf_quotient(i, axis_stride" + axis + ");");
+      line("  const tf_i w" + std::to_string(number) + " = tf_quotient(i, axis_stride" + axis +
+           ");");
       const std::string w = "w" + std::to_string(number);
       value = "(" + register_type(instr.dtype) + ")(" + w + " - tf_quotient(" + w + ", axis_size" +
               axis + ") * (tf_i)axis_size" + axis + ".divisor)";
