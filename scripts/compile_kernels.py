@@ -17,6 +17,9 @@ import sys
 ENTRY = re.compile(rb"\.entry\s+(\w+)")  # a kernel in PTX, whatever macro made it
 
 
+SOURCES = pathlib.Path(__file__).resolve().parent.parent / "src"  # the root of every include
+
+
 class Nvrtc:
     """The few functions of libnvrtc that are needed, the same in CUDA 12 and 13."""
 
@@ -46,7 +49,7 @@ class Nvrtc:
         self.check(self.lib.nvrtcCreateProgram(ctypes.byref(program), text.encode(), source.name.encode(),
                                                0, None, None), "nvrtcCreateProgram")
         # fmad off: a*b+c stays as the kernel's text says, as on the CPU.
-        options = [f"--gpu-architecture={target}", f"--include-path={source.parent}", "--std=c++17",
+        options = [f"--gpu-architecture={target}", f"--include-path={SOURCES}", "--std=c++17",
                    "--fmad=false"]
         array = (ctypes.c_char_p * len(options))(*[o.encode() for o in options])
         if self.lib.nvrtcCompileProgram(program, len(options), array):

@@ -5,6 +5,8 @@ Importing this package imports neither NumPy nor Keras. Keras programs need no l
 `KERAS_BACKEND=tracefire` in the environment, unmodified Keras runs on Tracefire.
 """
 
+import os as _os
+
 from tracefire import _core
 from tracefire import _operators
 from tracefire import config
@@ -16,6 +18,9 @@ from tracefire._core import stop_gradient
 from tracefire._core import tensor
 from tracefire._tape import GradientTape
 from tracefire._tape import custom_gradient
+
+if _os.environ.get("KERAS_BACKEND") == "tracefire":
+    import keras_tracefire  # noqa: F401 - teaches Keras our name before it is imported
 
 __version__ = _core.__version__
 _operators.install(_core)

@@ -154,14 +154,11 @@ Answer accept_loop(const NodeView& node) {
   return why.empty() ? Answer::yes() : Answer::no(why);
 }
 
-Result<BoundLoop> bound_loop_of(const LoopProgram& program, const NodeView& node) {
-  TF_ASSIGN(const std::vector<int64_t> sizes, numbers_of(node, program.shape));
+/// The loop with the numbers that the node's operands have by now.
+BoundLoop bound_loop_of(const LoopProgram& program, const NodeView& node) {
   std::vector<std::vector<int64_t>> inputs;
-  for (const LoopProgram::Input& input : program.inputs) {
-    TF_ASSIGN(std::vector<int64_t> numbers, numbers_of(node, input.shape));
-    inputs.push_back(std::move(numbers));
-  }
-  return bind_loop(program, sizes, inputs);
+  for (const ValueType& input : node.inputs) inputs.push_back(input.shape.sizes());
+  return bind_loop(program, node.outputs[0].shape.sizes(), inputs);
 }
 
 BoundLaunch bind_loop_launch(const NodeView& node, CudaDevice& device) {
@@ -169,7 +166,7 @@ BoundLaunch bind_loop_launch(const NodeView& node, CudaDevice& device) {
   // The node's program may go before the launch does.
   launch.program = std::make_shared<LoopProgram>(*node.loop);
   launch.device = &device;
-  TF_ASSIGN(launch.bound, bound_loop_of(*node.loop, node));
+  launch.bound = bound_loop_of(*node.loop, node);
   launch.variant = choose_variant(*node.loop, launch.bound, device.gpu().multiprocessors);
   if (launch.bound.elements == 0) return make_launch({}, std::move(launch));
   TF_ASSIGN(launch.main, bind_variant(*node.loop, launch.bound, launch.variant, device));

@@ -169,10 +169,38 @@ BoundLaunch bind_pad(const NodeView& node, CudaDevice& device) {
   return bind_parts(node, device, {{0, move}}, true);
 }
 
+/// As `struct Literal` of kernels/movement.cu.
+struct Literal {
+  uint8_t bytes[64] = {};
+};
+
+Answer accept_constant(const NodeView& node) {
+  if (node.outputs[0].dtype == DType::kString) return Answer::no("cuda: strings live on the host");
+  const size_t bytes = node.node->attrs.text("bytes").size();
+  return bytes <= sizeof(Literal) ? Answer::yes()
+                                  : Answer::no(concat_text("cuda: a constant of ", bytes,
+                                                           " bytes; 64 fit into an argument"));
+}
+
+BoundLaunch bind_constant(const NodeView& node, CudaDevice& device) {
+  const std::string& bytes = node.node->attrs.text("bytes");
+  Literal literal;
+  std::copy(bytes.begin(), bytes.end(), literal.bytes);
+  const auto count = static_cast<int32_t>(bytes.size());
+  if (count == 0) return make_launch({}, [](const LaunchArgs&) -> Status { return {}; });
+  TF_ASSIGN(Function kernel, ready_kernel(device, "tf_constant"));
+  LaunchShape shape;
+  shape.block[0] = sizeof(Literal);
+  return make_launch({kernel.name}, [=](const LaunchArgs& args) {
+    return launch_with(lane_of(args.stream), kernel, shape, args.outputs[0], literal, count);
+  });
+}
+
 }  // namespace
 
 std::vector<KernelSpec> movement_kernels() {
-  return {{"transpose", "cuda_move", accept_bytes, bind_transpose},
+  return {{"constant", "cuda_constant", accept_constant, bind_constant},
+          {"transpose", "cuda_move", accept_bytes, bind_transpose},
           {"broadcast_to", "cuda_move", accept_bytes, bind_broadcast},
           {"slice", "cuda_move", accept_bytes, bind_slice},
           {"reverse", "cuda_move", accept_bytes, bind_reverse},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Movement and indexing: elements are bytes, whatever their type means.
-#include "common.cuh"
+#include "backends/cuda/kernels/common.cuh"
 
 // out[out_base + by out strides] = in[in_base + by in strides] over one index space: transposes,
 // slices, reversals, broadcasts, the parts of a concatenation, the inside of a pad.
@@ -86,6 +86,15 @@ TF_DEVICE void update_at(const T* update, const Index* start, T* out, const Gath
     const int64_t at = first + row % g.count, outer = row / g.count;
     out[(outer * g.size + at) * g.inner + inner] = update[i];
   }
+}
+
+// A constant travels as an argument of its kernel: at most 64 bytes.
+struct Literal {
+  uint8_t bytes[64];
+};
+TF_KERNEL tf_constant(uint8_t* out, Literal literal, int32_t n) {
+  TF_WAIT;
+  if (threadIdx.x < n) out[threadIdx.x] = literal.bytes[threadIdx.x];
 }
 
 #define MOVE_TYPE(bytes, T)                                                                  \

@@ -4,7 +4,7 @@
 //   rows     a block a result, threads along the reduced elements (they lie side by side)
 //   columns  a thread a result and 8 partial sums (results lie side by side)
 //   chunks   as rows, over one chunk of the reduced elements; a second launch joins the chunks
-#include "common.cuh"
+#include "backends/cuda/kernels/common.cuh"
 
 struct Reduction {
   Axes kept, reduced;
