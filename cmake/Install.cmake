@@ -4,6 +4,8 @@
 include(GNUInstallDirs)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tracefire" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
         COMPONENT cpp)
+install(FILES "${TRACEFIRE_GEN_DIR}/tracefire/ops.h"
+        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tracefire" COMPONENT cpp)
 install(TARGETS tracefire ${TRACEFIRE_PROGRAMS} EXPORT tracefire COMPONENT cpp)
 install(EXPORT tracefire NAMESPACE tracefire:: DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/tracefire"
         FILE tracefire-config.cmake COMPONENT cpp)

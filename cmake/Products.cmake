@@ -51,6 +51,3 @@ tracefire_program(tracefire SOURCE src/tools/cli/main.cpp LIBRARY)
 # These work for any framework, also where libtracefire.so is not.
 tracefire_program(tracefire-doctor SOURCE src/tools/doctor/main.cpp
                   ROOMS core/base backends/nvidia tools/doctor tools/monitor tools/inject)
-# Prints the op table as JSON; links only what the table needs, so that generators run early.
-tracefire_program(optable SOURCE src/core/ops/optable_main.cpp
-                  ROOMS core/base core/graph core/ops)

@@ -12,12 +12,7 @@
 #include "backends/null/null_device.h"
 #include "backends/nvidia/search.h"
 #include "backends/nvidia/stack.h"
-#if __has_include("backends/ref/ref_device.h")
 #include "backends/ref/ref_device.h"
-#define TF_HAS_REF_DEVICE 1
-#else
-#define TF_HAS_REF_DEVICE 0
-#endif
 
 namespace tracefire {
 
@@ -101,9 +96,7 @@ struct Backends::State {
     const std::string kind = device_kind_name(device.kind);
     std::unique_ptr<DeviceBackend> made;
     if (kind == "NULL") made = make_null_device(device);
-#if TF_HAS_REF_DEVICE
     if (kind == "REF") made = make_ref_device(device);
-#endif
     if (!made) return nullptr;
     return (test_devices[device] = std::move(made)).get();
   }

@@ -171,6 +171,15 @@ TEST_CASE("indexing rows") {
         "labels must have the shape of logits without the last axis.");
 }
 
+TEST_CASE("top_k takes at most what a symbolic axis has") {
+  const Dim n = Dim::fresh("N", 100);
+  CHECK(infer("top_k", {f32({2, 9})}, {{"k", int64_t{3}}}) == "float32(2, 3), int32(2, 3)");
+  CHECK(infer("top_k", {f32({n})}, {{"k", int64_t{200}}}) == "float32(N,), int32(N,)");
+  CHECK(infer("top_k", {f32({2, 9})}, {{"k", int64_t{10}}}) ==
+        "[TF-E0103] top_k: attribute 'k' is 10 for a last axis of size 9; it must be from 0 to "
+        "that size.");
+}
+
 TEST_CASE("unique makes a new bounded symbol, or a fixed size") {
   Node node = make_node("unique", {});
   REQUIRE(OpTable::instance().infer({i64({50})}, &node).ok());

@@ -22,7 +22,8 @@ class EmulatedGpu {
   /// Compiled kernels are shared by all emulated GPUs of this process, or start from nothing.
   enum class DiskCache { kShared, kOwn };
 
-  explicit EmulatedGpu(int gpus = 1, DiskCache cache = DiskCache::kShared) : gpus_("TF_EMU_GPUS", std::to_string(gpus)) {
+  explicit EmulatedGpu(int gpus = 1, DiskCache cache = DiskCache::kShared)
+      : gpus_("TF_EMU_GPUS", std::to_string(gpus)) {
     place_copy(dir_, "lib/libcuda.so.1");
     for (const char* name : {"libnvrtc.so.13", "libcublasLt.so.13", "libnvidia-ml.so.1"}) {
       std::filesystem::create_hard_link(dir_.path("lib/libcuda.so.1"), dir_.path("lib/") + name);

@@ -14,9 +14,17 @@
 namespace tracefire::cuda {
 namespace {
 
+nvidia::Stack& real_stack() {
+  static nvidia::Stack& stack = [&]() -> nvidia::Stack& {
+    nvidia::SearchOptions options = nvidia::SearchOptions::from_environment();
+    options.loaded = nullptr;  // other tests of this program loaded emulated libraries
+    return *new nvidia::Stack(options);
+  }();
+  return stack;
+}
+
 CudaDevices& real_gpus() {
-  // Not the emulator's: that one is only in tests' own folders.
-  static CudaDevices& devices = *new CudaDevices(make_cuda_devices(nvidia::Stack::instance()));
+  static CudaDevices& devices = *new CudaDevices(make_cuda_devices(real_stack()));
   return devices;
 }
 
@@ -49,7 +57,7 @@ TEST_CASE("gpu: bytes go in and out, of every size") {
   CudaDevice* const gpu = real_gpu();
   if (gpu == nullptr) return;
   std::printf("%s, %s, driver %s\n%s", gpu->info().name.c_str(), gpu->info().architecture.c_str(),
-              gpu->info().driver.c_str(), nvidia::Stack::instance().report().c_str());
+              gpu->info().driver.c_str(), real_stack().report().c_str());
   for (const size_t count : {size_t{1}, size_t{1000}, Staging::kBlockBytes, size_t{50} << 20}) {
     std::vector<uint8_t> bytes(count);
     for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<uint8_t>(i * 31 + count);

@@ -2,6 +2,8 @@
 // Runs every file of tests/ir/golden. With TRACEFIRE_UPDATE_GOLDEN=1 the files are written with
 // what came out, to be read in the diff and committed.
 
+#include "ir/golden.h"
+
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -9,7 +11,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "ir/golden.h"
 #include "support/paths.h"
 
 namespace tracefire::test {
@@ -25,8 +26,7 @@ std::string read(const std::filesystem::path& path) {
 TEST_CASE("golden graphs: every pass gives what its files say") {
   const char* update = std::getenv("TRACEFIRE_UPDATE_GOLDEN");
   std::vector<std::filesystem::path> files;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(source_dir() + "/tests/ir/golden")) {
+  for (const auto& entry : std::filesystem::directory_iterator(source_dir() + "/tests/ir/golden")) {
     if (entry.path().extension() == ".txt") files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());

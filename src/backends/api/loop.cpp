@@ -157,7 +157,8 @@ std::string LoopProgram::str() const {
     text += inputs[i].shape.str() + "\n";
   }
   for (size_t i = 0; i < body.size(); ++i) {
-    text += "  r" + std::to_string(inputs.size() + i) + " = " + instruction_text(body[i], false) + "\n";
+    text +=
+        "  r" + std::to_string(inputs.size() + i) + " = " + instruction_text(body[i], false) + "\n";
   }
   for (const Output& output : outputs) {
     text += "  output r" + std::to_string(output.reg) + ' ';

@@ -6,23 +6,34 @@ namespace {
 
 const char* kind_name(StepKind kind) {
   switch (kind) {
-    case StepKind::kKernel: return "kernel";
-    case StepKind::kAlias: return "alias";
-    case StepKind::kCopy: return "copy";
-    case StepKind::kIf: return "if";
-    case StepKind::kWhile: return "while";
-    case StepKind::kCall: return "call";
-    case StepKind::kHostCall: return "host call";
+    case StepKind::kKernel:
+      return "kernel";
+    case StepKind::kAlias:
+      return "alias";
+    case StepKind::kCopy:
+      return "copy";
+    case StepKind::kIf:
+      return "if";
+    case StepKind::kWhile:
+      return "while";
+    case StepKind::kCall:
+      return "call";
+    case StepKind::kHostCall:
+      return "host call";
   }
   return "";
 }
 
 const char* placement_name(Placement placement) {
   switch (placement) {
-    case Placement::kOnDevice: return "";
-    case Placement::kHostByDesign: return "host by design";
-    case Placement::kByUser: return "placed by hand";
-    case Placement::kFellBack: return "fell back";
+    case Placement::kOnDevice:
+      return "";
+    case Placement::kHostByDesign:
+      return "host by design";
+    case Placement::kByUser:
+      return "placed by hand";
+    case Placement::kFellBack:
+      return "fell back";
   }
   return "";
 }

@@ -215,7 +215,8 @@ Result<OpenLibrary> Search::open(Library library, int cuda_major) {
   const std::string name = soname(library, cuda_major);
   const std::string_view stem = facts(library).stem;
   OpenLibrary found;
-  if (options_.loaded != nullptr) {
+  // The driver is where the loader says, also when it is loaded already.
+  if (options_.loaded != nullptr && !facts(library).part_of_driver) {
     for (const std::string& path : options_.loaded(stem)) {
       const int major = major_of(fs::path(path).filename().string(), stem);
       if (major == number || major == 0) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <charconv>
+#include <cmath>
 
 #include "backends/ref/oracle.h"
 
@@ -36,6 +37,7 @@ void string_join(Eval& e) {
 
 /// Shortest text that reads back to the same number of the type, or with fixed digits.
 std::string real_text(double value, DType dtype, int64_t precision) {
+  if (std::isnan(value)) return "nan";
   char buffer[512];
   std::to_chars_result end{};
   if (precision >= 0) {

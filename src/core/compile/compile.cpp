@@ -11,7 +11,7 @@ namespace {
 /// Passes that only make programs faster: a new eager structure runs at once without them.
 bool is_optional(const char* pass) {
   const std::string_view name = pass;
-  return name != "place" && name != "decompose";
+  return name != "inline_calls" && name != "place" && name != "decompose";
 }
 
 /// Shows each device what it will run, so that kernels which must be generated are made together.
@@ -44,7 +44,7 @@ Status prepare_devices(const Program& program, const CompileOptions& options) {
     types.push_back(std::move(known));
   }
   for (const auto& [device, nodes] : views) {
-    TF_ASSIGN(DeviceBackend* backend, Backends::instance().find(device));
+    TF_ASSIGN(DeviceBackend * backend, Backends::instance().find(device));
     TF_RETURN_IF_ERROR(backend->prepare(nodes));
   }
   return {};

@@ -38,36 +38,71 @@ std::optional<Scalar> read_element(DType dtype, const std::string& bytes, int64_
   Scalar scalar;
   scalar.dtype = dtype;
   switch (dtype) {
-    case DType::kBool: scalar.integer = load<uint8_t>(bytes, index) != 0; return scalar;
+    case DType::kBool:
+      scalar.integer = load<uint8_t>(bytes, index) != 0;
+      return scalar;
     case DType::kI4:
-    case DType::kI8: scalar.integer = load_integer<int8_t>(bytes, index); return scalar;
+    case DType::kI8:
+      scalar.integer = load_integer<int8_t>(bytes, index);
+      return scalar;
     case DType::kU4:
-    case DType::kU8: scalar.integer = load_integer<uint8_t>(bytes, index); return scalar;
-    case DType::kI16: scalar.integer = load_integer<int16_t>(bytes, index); return scalar;
-    case DType::kU16: scalar.integer = load_integer<uint16_t>(bytes, index); return scalar;
-    case DType::kI32: scalar.integer = load_integer<int32_t>(bytes, index); return scalar;
-    case DType::kU32: scalar.integer = load_integer<uint32_t>(bytes, index); return scalar;
+    case DType::kU8:
+      scalar.integer = load_integer<uint8_t>(bytes, index);
+      return scalar;
+    case DType::kI16:
+      scalar.integer = load_integer<int16_t>(bytes, index);
+      return scalar;
+    case DType::kU16:
+      scalar.integer = load_integer<uint16_t>(bytes, index);
+      return scalar;
+    case DType::kI32:
+      scalar.integer = load_integer<int32_t>(bytes, index);
+      return scalar;
+    case DType::kU32:
+      scalar.integer = load_integer<uint32_t>(bytes, index);
+      return scalar;
     case DType::kI64:
-    case DType::kU64: scalar.integer = load_integer<int64_t>(bytes, index); return scalar;
-    case DType::kF64: scalar.real = load<double>(bytes, index); return scalar;
-    case DType::kF32: scalar.real = load<float>(bytes, index); return scalar;
-    case DType::kF16: scalar.real = f16_to_float(load<uint16_t>(bytes, index)); return scalar;
-    case DType::kBF16: scalar.real = bf16_to_float(load<uint16_t>(bytes, index)); return scalar;
-    case DType::kF8E4M3: scalar.real = f8e4m3_to_float(load<uint8_t>(bytes, index)); return scalar;
-    case DType::kF8E5M2: scalar.real = f8e5m2_to_float(load<uint8_t>(bytes, index)); return scalar;
-    default: return std::nullopt;
+    case DType::kU64:
+      scalar.integer = load_integer<int64_t>(bytes, index);
+      return scalar;
+    case DType::kF64:
+      scalar.real = load<double>(bytes, index);
+      return scalar;
+    case DType::kF32:
+      scalar.real = load<float>(bytes, index);
+      return scalar;
+    case DType::kF16:
+      scalar.real = f16_to_float(load<uint16_t>(bytes, index));
+      return scalar;
+    case DType::kBF16:
+      scalar.real = bf16_to_float(load<uint16_t>(bytes, index));
+      return scalar;
+    case DType::kF8E4M3:
+      scalar.real = f8e4m3_to_float(load<uint8_t>(bytes, index));
+      return scalar;
+    case DType::kF8E5M2:
+      scalar.real = f8e5m2_to_float(load<uint8_t>(bytes, index));
+      return scalar;
+    default:
+      return std::nullopt;
   }
 }
 
 std::string element_bytes(const Scalar& scalar) {
   const float real = static_cast<float>(scalar.real);
   switch (scalar.dtype) {
-    case DType::kF64: return store(scalar.real);
-    case DType::kF32: return store(real);
-    case DType::kF16: return store(f16_from_float(real));
-    case DType::kBF16: return store(bf16_from_float(real));
-    case DType::kF8E4M3: return store(f8e4m3_from_float(real));
-    case DType::kF8E5M2: return store(f8e5m2_from_float(real));
+    case DType::kF64:
+      return store(scalar.real);
+    case DType::kF32:
+      return store(real);
+    case DType::kF16:
+      return store(f16_from_float(real));
+    case DType::kBF16:
+      return store(bf16_from_float(real));
+    case DType::kF8E4M3:
+      return store(f8e4m3_from_float(real));
+    case DType::kF8E5M2:
+      return store(f8e5m2_from_float(real));
     default:  // little-endian: the low bytes come first
       return store(scalar.integer).substr(0, dtype_size(scalar.dtype));
   }

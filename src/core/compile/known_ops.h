@@ -23,9 +23,7 @@ struct KnownOps {
   /// The loop operation that computes the element-wise op by itself, or nullopt.
   std::optional<LoopOp> loop_op(OpId op) const { return loop_ops_[op]; }
   /// True where the node's regions run as programs of their own: if, while, call, not fused.
-  bool has_programs(const Node& node) const {
-    return !node.regions.empty() && node.op != fused;
-  }
+  bool has_programs(const Node& node) const { return !node.regions.empty() && node.op != fused; }
   /// Same elements in the same order under another shape: no work is left of these.
   bool is_alias(OpId op) const { return op == reshape || op == stop_gradient; }
 

@@ -36,11 +36,8 @@ const std::vector<Pass>& raise_passes() {
 
 const std::vector<Pass>& lowering_passes() {
   static const std::vector<Pass> passes = {
-      {"inline_calls", inline_calls},
-      {"place", place},
-      {"decompose", decompose},
-      {"simplify", simplify},
-      {"fuse", fuse},
+      {"inline_calls", inline_calls}, {"place", place}, {"decompose", decompose},
+      {"simplify", simplify},         {"fuse", fuse},
   };
   return passes;
 }

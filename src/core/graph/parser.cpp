@@ -163,6 +163,7 @@ class Parser {
     }
     if (scan_.take_word("at")) {
       TF_ASSIGN(std::string file, scan_.string());
+      if (file.find('\0') != std::string::npos) return scan_.fail("a file name without \\x00");
       TF_RETURN_IF_ERROR(scan_.expect(':'));
       TF_ASSIGN(int64_t line, scan_.integer());
       if (line < 0 || line > std::numeric_limits<int32_t>::max())
@@ -221,7 +222,7 @@ class Parser {
   Result<ValueType> rest_of_type(std::string_view dtype_word) {
     ValueType type;
     TF_ASSIGN(type.dtype, dtype(dtype_word));
-    TF_ASSIGN(type.shape, shape());
+    TF_ASSIGN(type.shape, shape(true));
     if (scan_.take_word("channels_last")) type.layout = Layout::kChannelsLast;
     return type;
   }
@@ -231,12 +232,14 @@ class Parser {
     return scan_.fail(concat_text("an element type; '", word, "' is none"));
   }
 
-  Result<Shape> shape() {
+  /// Sizes of a type; those of an attribute may be any numbers, which its row judges.
+  Result<Shape> shape(bool of_type) {
     TF_RETURN_IF_ERROR(scan_.expect('('));
     Shape out;
     while (!scan_.take(')')) {
       TF_ASSIGN(Dim dim, sum(0));
-      if (dim.is_constant() && (dim.value() < 0 || dim.value() > text_limits::kSize)) {
+      bool refused = dim.is_constant() && (dim.value() < 0 || dim.value() > text_limits::kSize);
+      if (of_type && refused) {
         return scan_.fail(concat_text("a size from 0 to 2^60, not ", dim.value()));
       }
       out.push_back(dim);
@@ -356,7 +359,7 @@ class Parser {
       return Attr(std::move(text));
     }
     if (c == '(') {
-      TF_ASSIGN(Shape s, shape());
+      TF_ASSIGN(Shape s, shape(false));
       return Attr(std::move(s));
     }
     if (c == '[') return integers();

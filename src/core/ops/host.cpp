@@ -165,10 +165,12 @@ std::vector<OpRow> host_rows() {
       "string_join", "StringJoin", {1, -1}, {"x"}, {"y"},
       {{"separator", AttrType::kText, std::string(), "text between two parts"}}, infer_string_join,
       none, "The inputs' strings joined element by element; shapes broadcast together."));
-  rows.push_back(host_row("as_string", "AsString", {1, 1}, {"x"}, {"y"},
-                          {{"precision", AttrType::kInteger, int64_t{-1},
-                            "digits after the point; -1: as few as read back to the same number"}},
-                          infer_as_string, none, "Numbers as text; bool as true and false."));
+  rows.push_back(
+      host_row("as_string", "AsString", {1, 1}, {"x"}, {"y"},
+               {{"precision", AttrType::kInteger, int64_t{-1},
+                 "digits after the point; -1: as few as read back to the same number"}},
+               infer_as_string, none,
+               "Numbers as text, half types as float32 writes them; bool as true and false."));
   return rows;
 }
 

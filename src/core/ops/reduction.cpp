@@ -138,7 +138,7 @@ Status infer_top_k(const Types& inputs, Node* node) {
   Shape shape = inputs[0].shape;
   const int last = shape.rank() - 1;
   TF_RETURN_IF_ERROR(check_k(*node, shape[last]));
-  shape[last] = node->attrs.integer("k");
+  shape[last] = min_dim(node->attrs.integer("k"), shape[last]);
   node->outputs = {{inputs[0].dtype, shape, Layout::kRowMajor},
                    {node->attrs.dtype("dtype"), shape, Layout::kRowMajor}};
   return {};
@@ -216,7 +216,8 @@ void add_top_k_rows(std::vector<OpRow>* rows) {
        {"dtype", AttrType::kDType, DType::kI32, "element type of the indices"}},
       infer_top_k, {grad_top_k, 0, 2},
       "The k largest elements along the last axis, largest first, and their indices; of equal ones "
-      "the lower index first. NaN counts as the largest.");
+      "the lower index first. NaN counts as the largest. A symbolic axis that turns out shorter "
+      "gives all it has.");
   top_k.output_names = {"values", "indices"};
   top_k.cost = input_cost<4>;
   rows->push_back(std::move(top_k));

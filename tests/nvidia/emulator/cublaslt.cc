@@ -276,19 +276,19 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const
                               size_t workspace_bytes, cudaStream_t stream) {
   if (algo != nullptr && algo->data[0] == 2 && (workspace == nullptr || workspace_bytes < 4096))
     return CUBLAS_STATUS_INVALID_VALUE;
-  auto* call = new Call{
-      algo != nullptr && algo->data[0] == 1 && std::getenv("TF_EMU_SLOW_FIRST") != nullptr,
-      *reinterpret_cast<Desc*>(desc),
-      *reinterpret_cast<Layout*>(a),
-      *reinterpret_cast<Layout*>(b),
-      *reinterpret_cast<Layout*>(c),
-      *reinterpret_cast<Layout*>(d),
-      0,
-      0,
-      pa,
-      pb,
-      pc,
-      pd};
+  auto* call =
+      new Call{algo != nullptr && algo->data[0] == 1 && std::getenv("TF_EMU_SLOW_FIRST") != nullptr,
+               *reinterpret_cast<Desc*>(desc),
+               *reinterpret_cast<Layout*>(a),
+               *reinterpret_cast<Layout*>(b),
+               *reinterpret_cast<Layout*>(c),
+               *reinterpret_cast<Layout*>(d),
+               0,
+               0,
+               pa,
+               pb,
+               pc,
+               pd};
   const bool f64 = call->desc.scale == CUDA_R_64F;
   call->alpha = f64 ? scalar<double>(alpha) : scalar<float>(alpha);
   call->beta = f64 ? scalar<double>(beta) : scalar<float>(beta);

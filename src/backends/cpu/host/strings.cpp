@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations on strings; the CPU is their place by design.
 
+#include <charconv>
 #include <cmath>
-#include <cstdio>
 
 #include "backends/cpu/kernel_table.h"
 #include "backends/cpu/move/numbers.h"
@@ -79,19 +79,11 @@ std::string real_as_text(C value, int64_t precision) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   char text[512];
-  if (precision >= 0) {
-    std::snprintf(text, sizeof text, "%.*f", static_cast<int>(std::min<int64_t>(precision, 100)),
-                  static_cast<double>(value));
-    return text;
-  }
-  for (int digits = 1; digits <= 17; ++digits) {
-    std::snprintf(text, sizeof text, "%.*g", digits, static_cast<double>(value));
-    const bool same = std::is_same_v<C, float>
-                          ? std::strtof(text, nullptr) == static_cast<float>(value)
-                          : std::strtod(text, nullptr) == static_cast<double>(value);
-    if (same) break;
-  }
-  return text;
+  const int digits = static_cast<int>(std::min<int64_t>(precision, 100));
+  const std::to_chars_result end = precision < 0 ? std::to_chars(text, text + sizeof text, value)
+                                                 : std::to_chars(text, text + sizeof text, value,
+                                                                 std::chars_format::fixed, digits);
+  return std::string(text, end.ptr);
 }
 
 BoundLaunch bind_as_string(const NodeView& node) {

@@ -149,6 +149,13 @@ BoundLaunch bind_scatter_add(const NodeView& node) {
   return make_launch("cpu_scatter_add", run, workspace);
 }
 
+/// Other axes are left to the decomposition.
+Answer accept_one_hot(const NodeView& node) {
+  if (axis_of(node) == static_cast<size_t>(node.inputs[0].shape.rank())) return Answer::yes();
+  return Answer::no(concat_text("cpu: one_hot along axis ", axis_of(node),
+                                ", only the last one has a kernel"));
+}
+
 BoundLaunch bind_one_hot(const NodeView& node) {
   const int64_t count = elements_of(node.inputs[0]), depth = node.node->attrs.integer("depth");
   const ReadInteger read = integer_reader(node.inputs[0].dtype);
@@ -235,7 +242,7 @@ std::vector<KernelSpec> indexing_kernels() {
   return {
       {"gather", "cpu_gather", accept_any, bind_gather},
       {"scatter_add", "cpu_scatter_add", accept_any, bind_scatter_add},
-      {"one_hot", "cpu_one_hot", accept_any, bind_one_hot},
+      {"one_hot", "cpu_one_hot", accept_one_hot, bind_one_hot},
       {"dynamic_slice", "cpu_dynamic_slice", accept_any, bind_dynamic_slice},
       {"dynamic_update_slice", "cpu_dynamic_update_slice", accept_any, bind_dynamic_update_slice},
       {"check_range", "cpu_check_range", accept_any, bind_check_range, true},

@@ -29,12 +29,15 @@ DType register_type(DType dtype) {
     case DType::kU32:
     case DType::kU64:
     case DType::kF32:
-    case DType::kF64: return dtype;
+    case DType::kF64:
+      return dtype;
     case DType::kF16:
     case DType::kBF16:
     case DType::kF8E4M3:
-    case DType::kF8E5M2: return DType::kF32;
-    default: return DType::kInvalid;
+    case DType::kF8E5M2:
+      return DType::kF32;
+    default:
+      return DType::kInvalid;
   }
 }
 
@@ -89,7 +92,10 @@ class Emitter {
   int32_t number(const Scalar& scalar) {
     const DType dtype = register_type(scalar.dtype);
     if (dtype == DType::kInvalid) ok_ = false;
-    return add({.op = LoopOp::kConst, .dtype = dtype, .from = dtype, .imm = scalar.real,
+    return add({.op = LoopOp::kConst,
+                .dtype = dtype,
+                .from = dtype,
+                .imm = scalar.real,
                 .imm_int = scalar.integer});
   }
   int32_t index(int axis, DType dtype) {
@@ -173,8 +179,7 @@ int32_t Emitter::constant(const Node& node) {
   int32_t result = number(view.at(view.elements() - 1));
   const DType dtype = register_type(view.dtype());
   for (int64_t i = view.elements() - 1; i-- > 0;) {
-    const int32_t here =
-        add(LoopOp::kEqual, DType::kBool, whole, linear, number({whole, 0, i}));
+    const int32_t here = add(LoopOp::kEqual, DType::kBool, whole, linear, number({whole, 0, i}));
     result = add(LoopOp::kSelect, dtype, dtype, here, number(view.at(i)), result);
   }
   return result;
@@ -245,8 +250,8 @@ void Emitter::node(const Graph& graph, const Node& node, Value result) {
 
 /// Nodes that a loop can compute, whatever their operands are.
 bool is_loop_op(const KnownOps& known, OpId op) {
-  return known.loop_op(op) || op == known.constant || op == known.iota ||
-         op == known.random_bits || op == known.broadcast_to || known.is_alias(op);
+  return known.loop_op(op) || op == known.constant || op == known.iota || op == known.random_bits ||
+         op == known.broadcast_to || known.is_alias(op);
 }
 
 std::shared_ptr<const LoopProgram> emit_fused(const KnownOps& known, const Graph& region) {

@@ -40,8 +40,7 @@ Result<GraphPtr> expand_once(const Graph& graph, const CompileOptions& options) 
       continue;
     }
     builder.set_context(node.location, node.name, node.device, node.device_by_user);
-    const std::vector<Value> results =
-        expansion(node)(builder, node, rewriter.map(node.inputs));
+    const std::vector<Value> results = expansion(node)(builder, node, rewriter.map(node.inputs));
     builder.set_context({}, "");
     TF_RETURN_IF_ERROR(builder.status());
     if (results.size() != node.outputs.size()) {

@@ -17,9 +17,8 @@ std::vector<Value> expand_one_hot(Builder& b, const Node& node, const std::vecto
   Shape column = b.shape(indices);
   column.push_back(1);
   const Value wanted = b.op("reshape", {indices}, {{"shape", column}});
-  const Value place = b.op("iota", {}, {{"dtype", dtype},
-                                        {"shape", Shape{depth}},
-                                        {"axis", int64_t{0}}});
+  const Value place =
+      b.op("iota", {}, {{"dtype", dtype}, {"shape", Shape{depth}}, {"axis", int64_t{0}}});
   const Value hit = b.op("equal", {wanted, place});
   if (node.outputs[0].dtype == DType::kBool) return {hit};
   return {b.op("cast", {hit}, {{"dtype", node.outputs[0].dtype}})};

@@ -33,11 +33,16 @@ bool equal(const Scalar& a, const Scalar& b) {
 /// Largest whole number up to which every one is exact in `dtype`, or 0.
 double exact_limit(DType dtype) {
   switch (dtype) {
-    case DType::kF64: return 9007199254740992.0;  // 2^53
-    case DType::kF32: return 16777216.0;
-    case DType::kF16: return 2048.0;
-    case DType::kBF16: return 256.0;
-    default: return 0;
+    case DType::kF64:
+      return 9007199254740992.0;  // 2^53
+    case DType::kF32:
+      return 16777216.0;
+    case DType::kF16:
+      return 2048.0;
+    case DType::kBF16:
+      return 256.0;
+    default:
+      return 0;
   }
 }
 
@@ -73,23 +78,46 @@ std::optional<Scalar> fold_real(LoopOp op, const std::vector<Scalar>& in, DType 
   const bool narrow = to != DType::kF64;
   double y;
   switch (op) {
-    case LoopOp::kNeg: y = -a; break;
-    case LoopOp::kAbs: y = std::fabs(a); break;
-    case LoopOp::kSqrt: y = std::sqrt(a); break;
-    case LoopOp::kSquare: y = a * a; break;
-    case LoopOp::kReciprocal: y = 1 / a; break;
-    case LoopOp::kFloor: y = std::floor(a); break;
-    case LoopOp::kCeil: y = std::ceil(a); break;
-    case LoopOp::kAdd: y = a + b; break;
-    case LoopOp::kSub: y = a - b; break;
-    case LoopOp::kMul: y = a * b; break;
-    case LoopOp::kDiv: y = a / b; break;
+    case LoopOp::kNeg:
+      y = -a;
+      break;
+    case LoopOp::kAbs:
+      y = std::fabs(a);
+      break;
+    case LoopOp::kSqrt:
+      y = std::sqrt(a);
+      break;
+    case LoopOp::kSquare:
+      y = a * a;
+      break;
+    case LoopOp::kReciprocal:
+      y = 1 / a;
+      break;
+    case LoopOp::kFloor:
+      y = std::floor(a);
+      break;
+    case LoopOp::kCeil:
+      y = std::ceil(a);
+      break;
+    case LoopOp::kAdd:
+      y = a + b;
+      break;
+    case LoopOp::kSub:
+      y = a - b;
+      break;
+    case LoopOp::kMul:
+      y = a * b;
+      break;
+    case LoopOp::kDiv:
+      y = a / b;
+      break;
     case LoopOp::kMaximum:
     case LoopOp::kMinimum:
       if (!(a < b) && !(b < a)) return std::nullopt;  // NaN, or zeros of either sign
       y = (op == LoopOp::kMaximum) == (a < b) ? b : a;
       break;
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
   if (narrow) y = static_cast<float>(y);
   return stored({to, y, 0});
@@ -100,17 +128,38 @@ std::optional<Scalar> fold_whole(LoopOp op, const std::vector<Scalar>& in, DType
   const uint64_t b = in.size() > 1 ? static_cast<uint64_t>(in[1].integer) : 0;
   uint64_t y;
   switch (op) {
-    case LoopOp::kNeg: y = 0 - a; break;
-    case LoopOp::kSquare: y = a * a; break;
-    case LoopOp::kAdd: y = a + b; break;
-    case LoopOp::kSub: y = a - b; break;
-    case LoopOp::kMul: y = a * b; break;
-    case LoopOp::kBitwiseAnd: y = a & b; break;
-    case LoopOp::kBitwiseOr: y = a | b; break;
-    case LoopOp::kBitwiseXor: y = a ^ b; break;
-    case LoopOp::kMaximum: y = less(in[0], in[1]) ? b : a; break;
-    case LoopOp::kMinimum: y = less(in[1], in[0]) ? b : a; break;
-    default: return std::nullopt;
+    case LoopOp::kNeg:
+      y = 0 - a;
+      break;
+    case LoopOp::kSquare:
+      y = a * a;
+      break;
+    case LoopOp::kAdd:
+      y = a + b;
+      break;
+    case LoopOp::kSub:
+      y = a - b;
+      break;
+    case LoopOp::kMul:
+      y = a * b;
+      break;
+    case LoopOp::kBitwiseAnd:
+      y = a & b;
+      break;
+    case LoopOp::kBitwiseOr:
+      y = a | b;
+      break;
+    case LoopOp::kBitwiseXor:
+      y = a ^ b;
+      break;
+    case LoopOp::kMaximum:
+      y = less(in[0], in[1]) ? b : a;
+      break;
+    case LoopOp::kMinimum:
+      y = less(in[1], in[0]) ? b : a;
+      break;
+    default:
+      return std::nullopt;
   }
   return stored({to, 0, static_cast<int64_t>(y)});
 }
@@ -124,17 +173,28 @@ std::optional<Scalar> fold(OpId op, const std::vector<Scalar>& in, DType to) {
   const std::optional<LoopOp> loop = known.loop_op(op);
   if (!loop) return std::nullopt;
   switch (*loop) {
-    case LoopOp::kEqual: return truth(equal(in[0], in[1]));
-    case LoopOp::kNotEqual: return truth(!equal(in[0], in[1]));
-    case LoopOp::kLess: return truth(less(in[0], in[1]));
-    case LoopOp::kGreater: return truth(less(in[1], in[0]));
-    case LoopOp::kLessEqual: return truth(less(in[0], in[1]) || equal(in[0], in[1]));
-    case LoopOp::kGreaterEqual: return truth(less(in[1], in[0]) || equal(in[0], in[1]));
-    case LoopOp::kLogicalNot: return truth(!in[0].integer);
-    case LoopOp::kLogicalAnd: return truth(in[0].integer && in[1].integer);
-    case LoopOp::kLogicalOr: return truth(in[0].integer || in[1].integer);
-    case LoopOp::kSelect: return in[0].integer ? in[1] : in[2];
-    default: break;
+    case LoopOp::kEqual:
+      return truth(equal(in[0], in[1]));
+    case LoopOp::kNotEqual:
+      return truth(!equal(in[0], in[1]));
+    case LoopOp::kLess:
+      return truth(less(in[0], in[1]));
+    case LoopOp::kGreater:
+      return truth(less(in[1], in[0]));
+    case LoopOp::kLessEqual:
+      return truth(less(in[0], in[1]) || equal(in[0], in[1]));
+    case LoopOp::kGreaterEqual:
+      return truth(less(in[1], in[0]) || equal(in[0], in[1]));
+    case LoopOp::kLogicalNot:
+      return truth(!in[0].integer);
+    case LoopOp::kLogicalAnd:
+      return truth(in[0].integer && in[1].integer);
+    case LoopOp::kLogicalOr:
+      return truth(in[0].integer || in[1].integer);
+    case LoopOp::kSelect:
+      return in[0].integer ? in[1] : in[2];
+    default:
+      break;
   }
   if (is_floating(to) && is_floating(in[0].dtype)) return fold_real(*loop, in, to);
   if (is_integer(to) && is_integer(in[0].dtype)) return fold_whole(*loop, in, to);

@@ -14,14 +14,33 @@ namespace {
 struct Loop {
   GraphPtr region;
   std::vector<Value> inputs;
-  std::vector<Value> outputs;      ///< of nodes that compute; in the loop's shape
+  std::vector<Value> outputs;  ///< of nodes that compute; in the loop's shape
   /// Members that only rename and are read outside, with the member whose bytes they are.
   struct Alias {
     int32_t node, source;
   };
   std::vector<Alias> aliases;
-  const Node* face = nullptr;      ///< node whose name and line stand for the loop
+  const Node* face = nullptr;  ///< node whose name and line stand for the loop
 };
+
+/// "dense: add+relu+less+2 more": scope and operations of a loop, for logs.
+std::string loop_name(const Graph& graph, const FusionGroups::Group& group, const Node& face) {
+  constexpr size_t kShown = 4;
+  const KnownOps& known = KnownOps::get();
+  std::vector<std::string_view> ops;
+  for (int32_t index : group.nodes) {
+    const OpId op = graph.nodes[static_cast<size_t>(index)].op;
+    if (known.is_alias(op)) continue;
+    const std::string_view name = OpTable::instance().name(op);
+    if (std::find(ops.begin(), ops.end(), name) == ops.end()) ops.push_back(name);
+  }
+  std::string text = face.name.empty() ? "" : face.name + ": ";
+  for (size_t i = 0; i < std::min(ops.size(), kShown); ++i) {
+    text += (i ? "+" : "") + std::string(ops[i]);
+  }
+  if (ops.size() > kShown) text += "+" + std::to_string(ops.size() - kShown) + " more";
+  return text;
+}
 
 /// Writes one group as the region of a fused node.
 class LoopBuilder {
@@ -60,8 +79,7 @@ class LoopBuilder {
   int32_t unaliased(int32_t index) const {
     while (true) {
       const Node& node = graph_.nodes[static_cast<size_t>(index)];
-      if (!known_.is_alias(node.op) || node.inputs[0].is_param() ||
-          !inside(node.inputs[0].node)) {
+      if (!known_.is_alias(node.op) || node.inputs[0].is_param() || !inside(node.inputs[0].node)) {
         return index;
       }
       index = node.inputs[0].node;
@@ -208,16 +226,14 @@ class Fuser {
     node.device = last.device;
     node.device_by_user = last.device_by_user;
     node.location = loop.face->location;
-    node.name = loop.face->name;
+    node.name = loop_name(graph_, group, *loop.face);
     Builder& builder = rewriter_.builder();
     TF_RETURN_IF_ERROR(OpTable::instance().infer(input_types(builder.graph(), node), &node));
     if (node.device.is_set()) {
-      TF_ASSIGN(const Choice choice,
-                choose_kernel(builder.graph(), node, node.device, options_));
+      TF_ASSIGN(const Choice choice, choose_kernel(builder.graph(), node, node.device, options_));
       if (!choice.kernel) return copy_apart(group);
     }
-    const std::string name = node.name;
-    builder.set_context(node.location, name, node.device, node.device_by_user);
+    builder.set_context(node.location, loop.face->name, node.device, node.device_by_user);
     TF_ASSIGN(const Value first, builder.add(std::move(node)));
     const auto shaped = [&](Value value, const Shape& shape) {
       return shape == group.shape ? value : builder.op("reshape", {value}, {{"shape", shape}});

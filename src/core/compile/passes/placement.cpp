@@ -46,7 +46,7 @@ std::vector<ValueType> input_types(const Graph& graph, const Node& node) {
 Result<Choice> choose_kernel(const Graph& graph, const Node& node, Device device,
                              const CompileOptions& options) {
   Backends& backends = Backends::instance();
-  TF_ASSIGN(DeviceBackend* backend, backends.find(device));
+  TF_ASSIGN(DeviceBackend * backend, backends.find(device));
   Choice choice;
   const std::string_view op = OpTable::instance().name(node.op);
   if (backends.masked(device.kind, op)) {

@@ -246,8 +246,9 @@ Value Simplifier::transpose(const Node& node) {
 }
 
 Value Simplifier::reduction(const Node& node) {
-  const OpId plain[] = {known_.reduce_sum,  known_.reduce_mean, known_.reduce_max, known_.reduce_min,
-                        known_.reduce_prod, known_.reduce_any,  known_.reduce_all};
+  const OpId plain[] = {known_.reduce_sum, known_.reduce_mean, known_.reduce_max,
+                        known_.reduce_min, known_.reduce_prod, known_.reduce_any,
+                        known_.reduce_all};
   if (std::find(std::begin(plain), std::end(plain), node.op) == std::end(plain)) return {};
   const Shape& from = shape(node.inputs[0]);
   for (int64_t axis : node.attrs.ints("axes")) {

@@ -41,13 +41,18 @@ std::set<int32_t> symbols_of(const std::vector<ValueType>& types) {
 std::string why_not(const Program& program, const Step& step, Device device) {
   const std::string op(OpTable::instance().name(node_of(program, step).op));
   switch (step.kind) {
-    case StepKind::kAlias: return {};
-    case StepKind::kHostCall: return op + " runs on the host";
+    case StepKind::kAlias:
+      return {};
+    case StepKind::kHostCall:
+      return op + " runs on the host";
     case StepKind::kIf:
-    case StepKind::kWhile: return op + " is decided on the host";
-    case StepKind::kCall: return op + " runs as a program of its own";
+    case StepKind::kWhile:
+      return op + " is decided on the host";
+    case StepKind::kCall:
+      return op + " runs as a program of its own";
     case StepKind::kCopy:
-    case StepKind::kKernel: break;
+    case StepKind::kKernel:
+      break;
   }
   if (step.device != device) return op + " runs on " + step.device.str();
   for (int32_t input : step.inputs) {
@@ -77,8 +82,8 @@ void find_size_reads(Program* program) {
     const std::set<int32_t> known = symbols_of(inputs);
     for (int32_t symbol : symbols_of(node.outputs)) {
       if (known.count(symbol)) continue;
-      program->size_reads.push_back({static_cast<int32_t>(s), symbol,
-                                     step.outputs[static_cast<size_t>(size_output)]});
+      program->size_reads.push_back(
+          {static_cast<int32_t>(s), symbol, step.outputs[static_cast<size_t>(size_output)]});
     }
   }
 }

@@ -61,16 +61,26 @@ class Planner {
     for (size_t k = 0; k < node.outputs.size(); ++k) {
       step.outputs.push_back(static_cast<int32_t>(program_->values.size()));
       program_->values.push_back(
-          {.type = node.outputs[k],
-           .device = device_of(graph_, {index, static_cast<int32_t>(k)})});
+          {.type = node.outputs[k], .device = device_of(graph_, {index, static_cast<int32_t>(k)})});
     }
     switch (kind) {
-      case NodeKind::kNothing: return {};  // a token has no storage and takes no step
-      case NodeKind::kAlias: step.kind = StepKind::kAlias; break;
-      case NodeKind::kCopy: step.kind = StepKind::kCopy; break;
-      case NodeKind::kHostCall: step.kind = StepKind::kHostCall; break;
-      case NodeKind::kPrograms: TF_RETURN_IF_ERROR(add_regions(node, &step)); break;
-      case NodeKind::kKernel: TF_RETURN_IF_ERROR(add_kernel(node, &step)); break;
+      case NodeKind::kNothing:
+        return {};  // a token has no storage and takes no step
+      case NodeKind::kAlias:
+        step.kind = StepKind::kAlias;
+        break;
+      case NodeKind::kCopy:
+        step.kind = StepKind::kCopy;
+        break;
+      case NodeKind::kHostCall:
+        step.kind = StepKind::kHostCall;
+        break;
+      case NodeKind::kPrograms:
+        TF_RETURN_IF_ERROR(add_regions(node, &step));
+        break;
+      case NodeKind::kKernel:
+        TF_RETURN_IF_ERROR(add_kernel(node, &step));
+        break;
     }
     step.placement = placement(node, kind);
     if (!node.fell_back.empty()) step.reason = node.fell_back;

@@ -22,10 +22,11 @@ class Scheduler {
         waits_(graph.nodes.size(), 0),
         pending_reads_(graph.nodes.size()),
         slot_readers_(graph.params.size(), 0),
-        writes_slot_(graph.nodes.size(), -1) {
+        slots_(graph.nodes.size()) {
     for (size_t i = 0; i < graph.nodes.size(); ++i) {
       const Node& node = graph.nodes[i];
       pending_reads_[i].assign(node.outputs.size(), 0);
+      slots_[i].assign(node.outputs.size(), -1);
       for (Value value : node.inputs) {
         if (value.is_param()) {
           ++slot_readers_[static_cast<size_t>(value.index)];
@@ -39,7 +40,9 @@ class Scheduler {
     for (const ResultValue& result : graph.results) {
       if (result.value.is_param()) continue;
       ++reads(result.value);  // never freed
-      if (result.slot >= 0) writes_slot_[static_cast<size_t>(result.value.node)] = result.slot;
+      if (result.slot < 0) continue;
+      slots_[static_cast<size_t>(result.value.node)][static_cast<size_t>(result.value.index)] =
+          result.slot;
     }
   }
 
@@ -89,11 +92,15 @@ class Scheduler {
   double growth(int32_t index) const {
     const Node& node = graph_.nodes[static_cast<size_t>(index)];
     if (known_.is_alias(node.op)) return 0;
-    const int32_t slot = writes_slot_[static_cast<size_t>(index)];
-    if (slot >= 0 && others_read(index, slot)) return std::numeric_limits<double>::infinity();
     double total = 0;
-    for (const ValueType& type : node.outputs) {
-      if (slot < 0) total += bytes(type);  // a variable's new value takes the old one's place
+    for (size_t k = 0; k < node.outputs.size(); ++k) {
+      const int32_t slot = slots_[static_cast<size_t>(index)][k];
+      if (slot < 0) {
+        total += bytes(node.outputs[k]);
+      } else if (others_read(index, slot)) {
+        // A variable's new value takes the old one's place, once nobody else needs that.
+        return std::numeric_limits<double>::infinity();
+      }
     }
     for (size_t k = 0; k < node.inputs.size(); ++k) {
       const Value value = node.inputs[k];
@@ -106,6 +113,11 @@ class Scheduler {
     return total;
   }
 
+  bool writes_slot(int32_t index) const {
+    const std::vector<int32_t>& slots = slots_[static_cast<size_t>(index)];
+    return std::any_of(slots.begin(), slots.end(), [](int32_t slot) { return slot >= 0; });
+  }
+
   /// Place in ready_ of the next node.
   size_t choose() const {
     size_t best = 0, first = ready_.size();
@@ -114,8 +126,7 @@ class Scheduler {
       const double now = growth(ready_[i]);
       if (first == ready_.size() && now < std::numeric_limits<double>::infinity()) first = i;
       // Of equals, the one that settles a variable: its gradient's memory is free then.
-      const bool settles = writes_slot_[static_cast<size_t>(ready_[i])] >= 0 &&
-                           writes_slot_[static_cast<size_t>(ready_[best])] < 0;
+      const bool settles = writes_slot(ready_[i]) && !writes_slot(ready_[best]);
       if (now < least || (now == least && now <= 0 && settles)) {
         least = now;
         best = i;
@@ -145,7 +156,7 @@ class Scheduler {
   std::vector<int> waits_;
   std::vector<std::vector<int>> pending_reads_;  ///< of each result
   std::vector<int> slot_readers_;                ///< of each parameter
-  std::vector<int32_t> writes_slot_;             ///< parameter that a node's result is stored to
+  std::vector<std::vector<int32_t>> slots_;      ///< parameter each result is stored to, or -1
   std::vector<int32_t> ready_;                   ///< ascending
 };
 
