@@ -16,11 +16,12 @@ HEADER = "__device__ inline long long index() { return blockIdx.x * blockDim.x +
 pytestmark = pytest.mark.skipif(not NVRTC.exists(), reason=f"{NVRTC} is not there: run make deps")
 
 
-def compile_kernels(folder, text, target):
+def compile_kernels(folder, text, *targets):
     (folder / "a.cu").write_text('#include "common.cuh"\n' + text)
     (folder / "common.cuh").write_text(HEADER)
     out = folder / "out.cpp"
-    done = subprocess.run([sys.executable, str(ROOT / "scripts/compile_kernels.py"), "--image", f"{NVRTC} {target}",
+    images = [word for target in targets for word in ("--image", f"{NVRTC} {target}")]
+    done = subprocess.run([sys.executable, str(ROOT / "scripts/compile_kernels.py"), *images,
                            "--out", str(out), str(folder / "a.cu")], capture_output=True, text=True)
     return done, out
 
@@ -40,18 +41,18 @@ def test_ptx_is_no_newer_than_the_oldest_supported_driver_reads(tmp_path):
 
 
 def test_a_cubin_is_an_elf_file(tmp_path):
-    done, out = compile_kernels(tmp_path, KERNEL, "sm_90")
+    done, out = compile_kernels(tmp_path, KERNEL, "sm_90", "compute_75")
     assert done.returncode == 0, done.stderr
     assert image_bytes(out).startswith(b"\x7fELF")
     assert 'kKernels0[] = {"twice"}' in out.read_text()
 
 
 def test_an_error_in_a_kernel_stops_the_build_and_says_where(tmp_path):
-    done, _ = compile_kernels(tmp_path, KERNEL.replace("2.0f", "two"), "sm_90")
+    done, _ = compile_kernels(tmp_path, KERNEL.replace("2.0f", "two"), "compute_75")
     assert done.returncode != 0
     assert 'a.cu(2): error: identifier "two" is undefined' in done.stderr
 
 
 def test_a_file_without_kernels_is_refused(tmp_path):
-    done, _ = compile_kernels(tmp_path, "", "sm_90")
+    done, _ = compile_kernels(tmp_path, "", "compute_75")
     assert done.returncode != 0 and 'defines no extern "C" __global__ function' in done.stderr

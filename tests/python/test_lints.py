@@ -78,6 +78,13 @@ def test_includes_refuses(tree, path, include, word):
     assert word in lint("includes", tree)
 
 
+def test_includes_knows_the_folder_of_the_ready_kernels(tree):
+    write(tree, "src/backends/cuda/kernels/a.cu", LICENCE + '#include "common.cuh"\n')
+    assert "names no folder" in lint("includes", tree)
+    write(tree, "src/backends/cuda/kernels/common.cuh", LICENCE)
+    assert lint("includes", tree) == ""
+
+
 @pytest.mark.parametrize("change, word", [
     (lambda rooms: rooms["core/graph"]["uses"].append("core/ops"), "in a circle"),
     (lambda rooms: rooms["backends/cpu"]["uses"].append("backends/ref"), "a backend never includes another"),

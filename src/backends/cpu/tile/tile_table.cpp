@@ -3,13 +3,25 @@
 
 #include "backends/cpu/tile/isa_target.h"
 
+#if TF_X86_64
+#include <cpuid.h>
+#endif
+
 namespace tracefire::cpu {
 namespace {
+
+#if TF_X86_64
+// Conversions of half floats. Clang 14's __builtin_cpu_supports does not know them.
+bool has_f16c() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+#endif
 
 Isa find_isa() {
 #if TF_X86_64
   __builtin_cpu_init();
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+  const bool avx2 = __builtin_cpu_supports("avx2") && has_f16c();
   if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
     return Isa::kAvx512;
