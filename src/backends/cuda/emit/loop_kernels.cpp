@@ -68,8 +68,9 @@ void LoopKernels::compile(std::vector<Job> jobs) const {
   const std::string name =
       jobs.size() == 1 ? jobs[0].source.name
                        : std::to_string(jobs.size()) + " loops, " + jobs[0].source.name + " first";
+  // As in the ready kernels and on the CPU, a * b + c stays two operations.
   const auto load = [&]() -> Result<std::shared_ptr<Module>> {
-    TF_ASSIGN(const Image image, compiler_.compile(name, text));
+    TF_ASSIGN(const Image image, compiler_.compile(name, text, {"--fmad=false"}));
     return Module::load(context_, image, true);
   };
   const Result<std::shared_ptr<Module>> module = load();
