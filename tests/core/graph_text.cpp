@@ -193,7 +193,6 @@ const Refused kRefused[] = {
     {"graph g(%0: float32()) { %1 = scale(%0) {a = \"\\x1\"} : float32() return }", "hexadecimal"},
     {"graph g(%0: float32()) { %1 = scale(%0) : float32() @/TPU:0 return }", "a device"},
     {"graph g(%0: float32()) { %1 = scale(%0) : float32() at \"f\":-1 return }", "a line number"},
-    {"graph g(%0: float32()) { %1 = scale(%0) : float32() at \"f\\x00\":1 return }", "a file name"},
     {"graph g(%0: float32()) { return slot %0 = %0 }", "which is no variable"},
     {"graph g(%0: slot float32(2)) { %1 = constant() {dtype = int8, shape = (), bytes = \"\"} : "
      "int8() return slot %0 = %1 }",

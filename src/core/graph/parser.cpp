@@ -163,7 +163,6 @@ class Parser {
     }
     if (scan_.take_word("at")) {
       TF_ASSIGN(std::string file, scan_.string());
-      if (file.find('\0') != std::string::npos) return scan_.fail("a file name without \\x00");
       TF_RETURN_IF_ERROR(scan_.expect(':'));
       TF_ASSIGN(int64_t line, scan_.integer());
       if (line < 0 || line > std::numeric_limits<int32_t>::max())
