@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "backends/api/arena.h"
 #include "backends/null/null_device.h"
 #include "core/compile/compile.h"
 #include "core/grad/grad.h"

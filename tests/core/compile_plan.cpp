@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <random>
 
-#include "backends/api/arena.h"
 #include "core/compile/compile.h"
 #include "core/compile/plan/plan.h"
 #include "core/graph/builder.h"

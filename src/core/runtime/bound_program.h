@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/event.h"
-#include "backends/api/arena.h"
+#include "core/compile/compile.h"
 
 namespace tracefire {
 

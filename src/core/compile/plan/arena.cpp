@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "backends/api/arena.h"
+#include "core/compile/compile.h"
 
 namespace tracefire {
 namespace {
