@@ -12,34 +12,36 @@ constexpr int64_t kDepth = 64;     ///< rows of B in a packed panel
 constexpr int64_t kWidth = 128;    ///< columns of B in a packed panel
 constexpr int64_t kRows = 4;       ///< rows of C that share one pass over the panel
 
-template <class T>
-inline void add_product(T& sum, T x, T y) {
-  sum = static_cast<T>(sum + x * y);
-}
-/// Two 16-bit words are promoted to int, where their product may overflow.
-inline void add_product(uint16_t& sum, uint16_t x, uint16_t y) {
-  sum = static_cast<uint16_t>(sum + uint32_t{x} * y);
-}
-
-/// c[r][0 … width-1] += sum over k of a[r][k] panel[k][…] for `rows` <= kRows rows.
+/// c[r][0 … width-1] += sum over k of a[r][k] panel[k][…] for `rows` <= kRows rows, two vectors of
+/// columns at a time, so that the sums stay in registers.
 template <class T, int rows>
 void add_panel(const GemmShape& s, int64_t depth, int64_t width, const T* a, const T* panel,
                T* c) {
-  for (int64_t j = 0; j < width; j += 16) {
-    const int64_t count = width - j < 16 ? width - j : 16;
-    T sums[rows][16] = {};
+  typedef T Vector __attribute__((vector_size(32)));
+  constexpr int kLanes = 32 / sizeof(T), kColumns = 2 * kLanes;
+  for (int64_t j = 0; j < width; j += kColumns) {
+    const int64_t count = width - j < kColumns ? width - j : kColumns;
+    alignas(32) T edge[rows][kColumns] = {};
+    Vector left[rows], right[rows];
     for (int r = 0; r < rows; ++r) {
-      for (int64_t i = 0; i < count; ++i) sums[r][i] = c[r * s.c_row + j + i];
+      for (int64_t i = 0; i < count; ++i) edge[r][i] = c[r * s.c_row + j + i];
+      __builtin_memcpy(&left[r], edge[r], sizeof(Vector));
+      __builtin_memcpy(&right[r], edge[r] + kLanes, sizeof(Vector));
     }
     for (int64_t k = 0; k < depth; ++k) {
-      const T* b = panel + k * kWidth + j;
+      Vector first, second;
+      __builtin_memcpy(&first, panel + k * kWidth + j, sizeof(Vector));
+      __builtin_memcpy(&second, panel + k * kWidth + j + kLanes, sizeof(Vector));
       for (int r = 0; r < rows; ++r) {
         const T x = a[r * s.a_row + k * s.a_column];
-        for (int i = 0; i < 16; ++i) add_product(sums[r][i], x, b[i]);
+        left[r] += x * first;
+        right[r] += x * second;
       }
     }
     for (int r = 0; r < rows; ++r) {
-      for (int64_t i = 0; i < count; ++i) c[r * s.c_row + j + i] = sums[r][i];
+      __builtin_memcpy(edge[r], &left[r], sizeof(Vector));
+      __builtin_memcpy(edge[r] + kLanes, &right[r], sizeof(Vector));
+      for (int64_t i = 0; i < count; ++i) c[r * s.c_row + j + i] = edge[r][i];
     }
   }
 }

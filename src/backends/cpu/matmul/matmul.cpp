@@ -27,7 +27,8 @@ Blocks choose_blocks(int64_t m, int64_t n, int64_t k) {
   } else if (m >= 128) {
     blocks.rows = 64;
   }
-  if ((m + blocks.rows - 1) / blocks.rows < 8 && n >= 512) blocks.columns = 256;
+  // A row or two is a walk over B, best along long stretches of its rows.
+  if ((m + blocks.rows - 1) / blocks.rows < 8 && n >= 512) blocks.columns = m < 16 ? 1024 : 256;
   const auto work = [&] { return 2 * blocks.rows * blocks.columns * k; };
   while (blocks.rows < m && work() < kLeastBlock) blocks.rows *= 2;
   while (blocks.columns < n && work() < kLeastBlock) blocks.columns *= 2;

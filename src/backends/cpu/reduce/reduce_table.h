@@ -13,7 +13,7 @@ enum class ReduceOp : uint8_t { kSum, kProd, kMax, kMin };
 constexpr size_t kReduceOps = 4;
 
 /// Most columns that ReduceFunctions::columns takes at once.
-constexpr int64_t kColumnBlock = 512;
+constexpr int64_t kColumnBlock = 1024;
 
 /// A reduction of elements of one register type. Accumulators are wider than elements where that
 /// keeps digits: float sums collect in lanes of float over a short stretch, then in double.
