@@ -39,12 +39,16 @@ set_target_properties(tracefire_python PROPERTIES
   OUTPUT_NAME _core
   LIBRARY_OUTPUT_DIRECTORY "${TRACEFIRE_PYTHON_DIR}/tracefire"
   INSTALL_RPATH "$<IF:$<BOOL:${SKBUILD}>,$ORIGIN,$ORIGIN/../../lib>"
+  LINK_DEPENDS "${PROJECT_SOURCE_DIR}/python/bindings/_core.pyi.in;${PROJECT_SOURCE_DIR}/scripts/generate_stubs.py"
   JOB_POOL_COMPILE heavy)
 
 # build/python is what tests put on PYTHONPATH: the packages of python/, and the module in its place.
 add_custom_target(tracefire_python_packages ALL
   COMMAND "${TRACEFIRE_PYTHON3}" "${PROJECT_SOURCE_DIR}/scripts/link_packages.py"
           "${PROJECT_SOURCE_DIR}/python" "${TRACEFIRE_PYTHON_DIR}"
+  COMMAND "${Python_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/scripts/generate_stubs.py"
+          "$<TARGET_FILE:tracefire_python>" "${PROJECT_SOURCE_DIR}/python/bindings/_core.pyi.in"
+          "${TRACEFIRE_PYTHON_DIR}/tracefire/_core.pyi"
   COMMENT "" VERBATIM)
 
 # What the wheel holds beside the packages of python/ (pyproject.toml): the module with its libraries

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "error_codes.h"
+#include "python/bindings/gil.h"
 #include "tracefire/apply.h"
 #include "tracefire/control.h"
 #include "tracefire/device.h"
@@ -91,7 +92,7 @@ class UserLine {
 /// Calls `body`, which may compile, run or wait, with the GIL released.
 template <class Body>
 auto unlocked(Body&& body) {
-  nb::gil_scoped_release released;
+  GilRelease released;
   return body();
 }
 

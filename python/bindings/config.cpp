@@ -4,17 +4,13 @@
 
 #include <nanobind/stl/vector.h>
 
-#include <atomic>
 #include <chrono>
 #include <memory>
 
 #include "python/bindings/common.h"
-#include "python/bindings/runtime_end.h"
 
 namespace tracefire::python {
 namespace {
-
-std::atomic<bool> ended{false};
 
 nb::list device_names() {
   nb::list names;
@@ -110,10 +106,10 @@ bool interrupted() {
   using Clock = std::chrono::steady_clock;
   thread_local Clock::time_point last;
   const auto now = Clock::now();
-  if (runtime_ended() || now - last < std::chrono::milliseconds(20)) return false;
+  if (now - last < std::chrono::milliseconds(20)) return false;
   last = now;
-  nb::gil_scoped_acquire acquired;
-  if (PyErr_CheckSignals() == 0) return false;
+  GilAcquire acquired;
+  if (!acquired || PyErr_CheckSignals() == 0) return false;
   nb::python_error error;
   keep_interrupt(nb::borrow(error.value()));
   return true;
@@ -126,7 +122,7 @@ void end_runtime() {
   } catch (const std::exception& error) {
     PySys_FormatStderr("tracefire: work pending at exit failed: %s\n", error.what());
   }
-  set_runtime_ended();
+  end_runtime_threads();
   set_interrupt_check({});
   set_location_source(nullptr);
   drop_kept_exceptions();
@@ -151,9 +147,6 @@ void bind_settings(nb::module_& m) {
 }
 
 }  // namespace
-
-bool runtime_ended() { return ended.load(std::memory_order_acquire); }
-void set_runtime_ended() { ended.store(true, std::memory_order_release); }
 
 void bind_config(nb::module_& m) {
   m.def("list_devices", &device_names, "Names of the usable devices, GPUs first.");

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "python/bindings/arrays.h"
-#include "python/bindings/runtime_end.h"
 
 namespace tracefire::python {
 namespace {
@@ -26,7 +25,7 @@ nb::list py_cond(nb::handle pred, nb::handle true_fn, nb::handle false_fn, nb::h
   const Tensors args = tensors_of(operands, "cond");
   const auto branch = [&](nb::handle function) {
     return [&args, function] {
-      nb::gil_scoped_acquire acquired;
+      GilAcquire acquired;
       return results_of(call_with(function, args), "cond");
     };
   };
@@ -38,7 +37,7 @@ nb::list py_while_loop(nb::handle cond_fn, nb::handle body_fn, nb::handle variab
   const Tensors vars = tensors_of(variables, "while_loop");
   const int64_t limit = max_iterations.is_none() ? -1 : nb::cast<int64_t>(max_iterations);
   const auto test = [&](const Tensors& now) {
-    nb::gil_scoped_acquire acquired;
+    GilAcquire acquired;
     Tensors results = results_of(call_with(cond_fn, now), "while_loop");
     if (results.size() != 1) {
       fail(ErrorCode::kBadAttribute, "while_loop: the condition returned " +
@@ -48,7 +47,7 @@ nb::list py_while_loop(nb::handle cond_fn, nb::handle body_fn, nb::handle variab
     return results[0];
   };
   const auto step = [&](const Tensors& now) {
-    nb::gil_scoped_acquire acquired;
+    GilAcquire acquired;
     return results_of(call_with(body_fn, now), "while_loop");
   };
   return wrap_all(recorded([&] { return while_loop(test, step, vars, limit); }));
@@ -110,21 +109,27 @@ void check_shape(const HostArray& array, const TensorSpec& spec, size_t index) {
            "; expected " + spec.shape.str() + ", as the host call declares");
 }
 
-/// Calls a Python function with NumPy arrays; the GIL is taken for the call alone.
+/// Calls a Python function with NumPy arrays; the GIL is taken for the call alone. `unseen`: the
+/// call has no result by which anybody could learn of a failure, so Python's hook is told.
 class PythonHostFunction {
  public:
-  PythonHostFunction(nb::object function, std::vector<TensorSpec> outputs)
+  PythonHostFunction(nb::object function, std::vector<TensorSpec> outputs, bool unseen)
       : function_(new nb::object(std::move(function)), release_with_gil<nb::object>),
-        outputs_(std::move(outputs)) {}
+        outputs_(std::move(outputs)),
+        unseen_(unseen) {}
 
   std::vector<HostArray> operator()(const std::vector<HostArray>& inputs) const {
-    if (runtime_ended()) throw std::runtime_error("the Python interpreter has ended");
-    nb::gil_scoped_acquire acquired;
+    GilAcquire acquired;
+    if (!acquired) throw std::runtime_error("the Python interpreter has ended");
     try {
       return call(inputs);
     } catch (nb::python_error& error) {
       const std::string text = exception_text(error);
-      keep_cause(text, nb::borrow(error.value()));
+      if (unseen_) {
+        error.discard_as_unraisable(*function_);
+      } else {
+        keep_cause(text, nb::borrow(error.value()));
+      }
       throw std::runtime_error(text);
     }
   }
@@ -156,6 +161,7 @@ class PythonHostFunction {
 
   std::shared_ptr<nb::object> function_;
   std::vector<TensorSpec> outputs_;
+  bool unseen_;
 };
 
 nb::list py_host_call(nb::object function, nb::handle inputs, nb::handle out_specs) {
@@ -169,7 +175,8 @@ nb::list py_host_call(nb::object function, nb::handle inputs, nb::handle out_spe
     outputs.push_back({dtype_of(nb::object(pair[1])), shape_of(nb::object(pair[0]), true)});
   }
   const Tensors args = tensors_of(inputs, "host_call");
-  const HostFunction host = PythonHostFunction(std::move(function), outputs);
+  const HostFunction host = PythonHostFunction(std::move(function), outputs,
+                                               outputs.empty() && !is_tracing());
   return wrap_all(recorded([&] { return host_call(host, args, outputs); }));
 }
 

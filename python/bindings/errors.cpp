@@ -147,6 +147,7 @@ void set_python_error() {
 
 void bind_errors(nb::module_& m) {
   nb::register_exception_translator([](const std::exception_ptr& error, void*) {
+    if (!error) stop_thread();  // no exception, but the end of the thread
     try {
       std::rethrow_exception(error);
     } catch (const Error& e) {

@@ -2,6 +2,8 @@
 // tracefire._core.ops: one function for each row of the op table, made when the module is loaded.
 #include "tracefire/apply.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <deque>
 
@@ -152,6 +154,8 @@ PyObject* call_op(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObj
   try {
     const auto* op = static_cast<const Op*>(PyCapsule_GetPointer(self, nullptr));
     return call(*op, args, count, keywords).release().ptr();
+  } catch (abi::__forced_unwind&) {
+    stop_thread();
   } catch (...) {
     set_python_error();
     return nullptr;

@@ -116,7 +116,7 @@ def test_host_calls_keep_program_order():
 
 def test_host_calls_with_strings_and_small_floats():
     (text,) = core.host_call(
-        lambda s: [str(s.tolist()[0], "utf8") + "!"], [core.tensor(["hi"])], [((1,), "string")]
+        lambda s: [[str(s.tolist()[0], "utf8") + "!"]], [core.tensor(["hi"])], [((1,), "string")]
     )
     assert text.tolist() == [b"hi!"]
     (half,) = core.host_call(lambda x: x * 2, [core.tensor([1.5], "bfloat16")], [((1,), "bfloat16")])
@@ -155,3 +155,22 @@ def test_print_goes_to_stderr_in_program_order(capfd):
     assert len(lines) == 2
     assert "1.5" in lines[0] and "3" in lines[0] and lines[0].startswith("first")
     assert lines[1] == "second"
+
+
+def test_a_failure_that_nobody_can_see_is_told_to_pythons_hook(monkeypatch):
+    told = []
+    monkeypatch.setattr("sys.unraisablehook", told.append)
+
+    def fail():
+        raise KeyError("unseen")
+
+    core.host_call(fail, [], [])
+    core.synchronize()
+    assert [(t.exc_type, t.object) for t in told] == [(KeyError, fail)]
+    with core.TraceScope() as scope:
+        core.host_call(fail, [], [])
+        function = scope.finish([])
+    with pytest.raises(RuntimeError, match="KeyError: 'unseen'") as caught:
+        function()
+    assert isinstance(caught.value.__cause__, KeyError)
+    assert len(told) == 1

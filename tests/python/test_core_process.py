@@ -40,11 +40,11 @@ def test_importing_and_computing_need_no_numpy():
 
 def test_importing_is_quick():
     program = (
-        "import time; start = time.perf_counter(); import tracefire; "
-        "print(time.perf_counter() - start)"
+        "import time; start = time.process_time(); import tracefire; "
+        "print(time.process_time() - start)"
     )
     best = min(float(run(program).stdout) for _ in range(3))
-    assert best < 0.5
+    assert best < 0.3  # seconds of the processor; waiting for it is not the module's fault
 
 
 def test_importing_looks_for_no_gpu():
