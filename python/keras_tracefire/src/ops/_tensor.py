@@ -241,7 +241,8 @@ def scatter_update(inputs, indices, updates, reduction=None):
             f"Unsupported reduction: {reduction!r}. Expected: None, 'add', 'max', 'min' or 'mul'."
         )
     inputs = convert_to_tensor(inputs)
-    return _scatter(inputs, indices, convert_to_tensor(updates, inputs.dtype), reduction or "update")
+    updates = convert_to_tensor(updates, inputs.dtype)
+    return _scatter(inputs, indices, updates, reduction or "update")
 
 
 def _scatter(operand, indices, updates, reduction):
