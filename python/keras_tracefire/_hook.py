@@ -108,7 +108,7 @@ def add_branches(source, filename):
 
 
 def _patch_dynamic_backend(module):
-    """Preprocessing layers ask a `DynamicBackend`, which answers None for a name it does not know."""
+    """Preprocessing layers ask a `DynamicBackend`, which answers None for an unknown name."""
     cls = getattr(module, "DynamicBackend", None)
     if cls is None or _has_plugins():
         return

@@ -7,25 +7,25 @@ import subprocess
 import sys
 import textwrap
 
-import conftest
 import pytest
 
+import tracefire
+
 ROOT = pathlib.Path(__file__).parents[2]
-PREPARE = "import sys; sys.path[:0] = {paths!r}; import core_choice; core_choice.choose()\n"
+# Where the packages under test lie: build/python or site-packages.
+PACKAGES = str(pathlib.Path(tracefire.__file__).parents[1])
 
 
-def python(code, backend=None, site=None, prepare=True):
+def python(code, backend=None, site=None):
     """Runs `code`; returns what it printed."""
     env = {k: v for k, v in os.environ.items() if k not in ("KERAS_BACKEND", "PYTHONPATH")}
     if backend:
         env["KERAS_BACKEND"] = backend
-    paths = [str(pathlib.Path(__file__).parent), str(ROOT / "python")]
     code = textwrap.dedent(code)
-    if prepare:
-        code = PREPARE.format(paths=paths) + code
     if site:
         # What Python does for a site-packages directory at its start.
-        code = f"import sys; sys.path[:0] = {paths!r}\nimport site; site.addsitedir({site!r})\n" + code
+        code = f"import site; site.addsitedir({site!r})\n" + code
+    code = f"import sys; sys.path.insert(0, {PACKAGES!r})\n" + code
     done = subprocess.run(
         [sys.executable, "-c", code], env=env, capture_output=True, text=True, cwd="/"
     )
@@ -42,11 +42,9 @@ def site_packages(tmp_path):
 
 def test_pth_file_makes_the_variable_enough(site_packages):
     out = python(
-        "import core_choice; core_choice.choose()\n"
         "import keras; print(keras.backend.backend(), keras.config.backend())",
         backend="tracefire",
         site=site_packages,
-        prepare=False,
     )
     assert out == "tracefire tracefire"
 
@@ -57,7 +55,6 @@ def test_pth_file_does_nothing_for_other_backends(site_packages, backend):
         "print(any(m.partition('.')[0] in ('keras_tracefire', 'tracefire') for m in sys.modules))",
         backend=backend,
         site=site_packages,
-        prepare=False,
     )
     assert out == "False"
 
@@ -150,7 +147,6 @@ def test_branch_is_cloned_from_the_template():
 def test_preprocessing_layers_find_the_backend():
     import keras
     import numpy as np
-    import tracefire
 
     out = keras.layers.Rescaling(0.5)(np.ones((1, 2), "float32"))
     assert isinstance(out, tracefire.Tensor) and out.numpy().tolist() == [[0.5, 0.5]]
@@ -168,7 +164,3 @@ def test_set_backend_and_back():
         print(keras.backend.backend())
     """
     assert python(code, backend="tracefire").split() == ["numpy", "tracefire"]
-
-
-def test_core_is_named():
-    assert conftest.CORE in ("engine", "double")

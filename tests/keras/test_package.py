@@ -141,7 +141,7 @@ def test_conversions():
     assert [row.tolist() for row in t([[1, 2], [3, 4]], "int32")] == [[1, 2], [3, 4]]
     assert len(t([1.0, 2.0])) == 2 and t(A).ndim == 3 and t(A).size == 24
     np.testing.assert_array_equal(t(A).T.numpy(), A.T)
-    with pytest.raises(TypeError, match="one element"):
+    with pytest.raises(ValueError, match="TF-E0101.*one element"):
         float(t([1.0, 2.0]))
     with pytest.raises(TypeError, match="index"):
         [1][x]

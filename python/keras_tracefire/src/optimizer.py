@@ -41,7 +41,8 @@ class TracefireOptimizer(base_optimizer.BaseOptimizer):
         # Optimizer state and weights change only when an update is due.
         state = list(trainable_variables) + list(self.variables)
         before = [v.value for v in state]
-        sums = [self._accumulated_gradients[self._get_variable_index(v)] for v in trainable_variables]
+        at = [self._get_variable_index(v) for v in trainable_variables]
+        sums = [self._accumulated_gradients[i] for i in at]
         totals = [g + s.value for g, s in zip(grads, sums)]
         self._step([t / steps for t in totals], trainable_variables)
         for variable, value in zip(state, _choose(due, [v.value for v in state], before)):

@@ -134,13 +134,14 @@ _TINY = {"float16": 2.0**-14, "bfloat16": 2.0**-126, "float32": 2.0**-126, "floa
 
 
 def categorical(logits, num_samples, dtype="int32", seed=None):
-    logits = ew.floating(logits)
+    logits, result_dtype = ew.floating(logits), dtype
     rows, classes = logits.shape
     # The maximum of logits plus Gumbel noise is a draw from their distribution.
-    u = _uniform(_key(seed), (rows, classes, int(num_samples)), _TINY[logits.dtype], 1.0, logits.dtype)
+    shape, dtype = (rows, classes, int(num_samples)), logits.dtype
+    u = _uniform(_key(seed), shape, _TINY[dtype], 1.0, dtype)
     noise = _ops.neg(_ops.log(_ops.neg(_ops.log(u))))
     scores = _ops.add(noise, reshape(logits, (rows, classes, 1)))
-    return cast(_ops.argmax(scores, axis=1, keepdims=False), dtype)
+    return cast(_ops.argmax(scores, axis=1, keepdims=False), result_dtype)
 
 
 def randint(shape, minval, maxval, dtype="int32", seed=None):

@@ -115,7 +115,7 @@ class TracefireTrainer(_Base):
                 yield begin, end, lambda batches=batches: step(batches)
 
     def _logs_for(self, callbacks, logs, hooks):
-        """Logs of a chunk as numbers if a callback looks at them; reading them waits for the device."""
+        """Logs of a chunk as numbers if a callback looks; reading them waits for the device."""
         watched = _epochs.is_watched(callbacks)
         hooked = any(_epochs.needs_batches(c, hooks) for c in callbacks.callbacks)
         return read_scalars(logs) if watched or hooked else None

@@ -153,7 +153,8 @@ def diagonal(x, offset=0, axis1=0, axis2=1):
     x = convert_to_tensor(x)
     if len(x.shape) < 2:
         raise ValueError(
-            f"`diagonal` requires an array of at least two dimensions, but `x` is of shape {x.shape}."
+            "`diagonal` requires an array of at least two dimensions, "
+            f"but `x` is of shape {x.shape}."
         )
     x = moveaxis(x, (axis1, axis2), (-2, -1))
     rows, columns = x.shape[-2:]

@@ -140,8 +140,9 @@ argmin = _arg_extreme("argmin")
 
 
 def average(x, axis=None, weights=None):
-    kinds = [getattr(v, "dtype", None) or convert_to_tensor(v).dtype for v in (x, weights) if v is not None]
-    dtype = result_type(*kinds, float)
+    x = convert_to_tensor(x)
+    weights = None if weights is None else convert_to_tensor(weights)
+    dtype = result_type(*[v.dtype for v in (x, weights) if v is not None], float)
     x = cast(x, dtype)
     if weights is None:
         return mean(x, axis)
@@ -252,7 +253,8 @@ def _quantile(x, q, axis, method, keepdims, ignore_nan):
         out = _ops.add(a, _ops.mul(_ops.sub(b, a), weight))
         out = _ops.select(_ops.equal(a, b), a, out)  # infinities
     if ignore_nan:
-        out = _ops.select(_ops.equal(count, ew.constant_like(0, x)), ew.constant_like(math.nan, x), out)
+        is_empty = _ops.equal(count, ew.constant_like(0, x))
+        out = _ops.select(is_empty, ew.constant_like(math.nan, x), out)
     else:
         spoiled = _ops.reduce_any(nan, axes=[len(flat.shape) - 1], keepdims=True)
         out = _ops.select(spoiled, ew.constant_like(math.nan, x), out)

@@ -51,7 +51,8 @@ def squeeze(x, axis=None):
     for a in axes:
         if x.shape[a] != 1:
             raise ValueError(
-                f"Cannot squeeze axis={a}, because the dimension is not 1. Received: shape={x.shape}"
+                f"Cannot squeeze axis={a}, because the dimension is not 1. "
+                f"Received: shape={x.shape}"
             )
     return reshape(x, [d for i, d in enumerate(x.shape) if i not in axes])
 

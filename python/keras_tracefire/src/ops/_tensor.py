@@ -203,9 +203,8 @@ _STAND_INS = (83, 89)
 def compute_output_spec(fn, *args, **kwargs):
     flat = tree.flatten((args, kwargs))
     open_dims = any(isinstance(x, KerasTensor) and None in x.shape for x in flat)
-    with StatelessScope(), SymbolicScope():
-        first = _abstract_call(fn, args, kwargs, _STAND_INS[0])
-        second = _abstract_call(fn, args, kwargs, _STAND_INS[1]) if open_dims else first
+    first = _abstract_call(fn, args, kwargs, _STAND_INS[0])
+    second = _abstract_call(fn, args, kwargs, _STAND_INS[1]) if open_dims else first
 
     def to_spec(a, b):
         if not isinstance(a, Tensor):
@@ -217,7 +216,8 @@ def compute_output_spec(fn, *args, **kwargs):
 
 
 def _abstract_call(fn, args, kwargs, size):
-    with _core.abstract() as scope:
+    # Updates of variables, such as a seed's, belong to one run: each has a scope of its own.
+    with StatelessScope(), SymbolicScope(), _core.abstract() as scope:
 
         def stand_in(x):
             if not isinstance(x, KerasTensor):
@@ -241,7 +241,8 @@ def scatter_update(inputs, indices, updates, reduction=None):
             f"Unsupported reduction: {reduction!r}. Expected: None, 'add', 'max', 'min' or 'mul'."
         )
     inputs = convert_to_tensor(inputs)
-    return _scatter(inputs, indices, convert_to_tensor(updates, inputs.dtype), reduction or "update")
+    updates = convert_to_tensor(updates, inputs.dtype)
+    return _scatter(inputs, indices, updates, reduction or "update")
 
 
 def _scatter(operand, indices, updates, reduction):

@@ -150,7 +150,9 @@ def gelu(x, approximate=True):
 def glu(x, axis=-1):
     x = ew.floating(x)
     if x.shape[axis] % 2:
-        raise ValueError(f"axis size must be divisible by 2. Received: shape={x.shape}, axis={axis}")
+        raise ValueError(
+            f"axis size must be divisible by 2. Received: shape={x.shape}, axis={axis}"
+        )
     a, b = split(x, 2, axis)
     return _ops.mul(a, _ops.sigmoid(b))
 
@@ -211,7 +213,8 @@ def _check_loss_operands(target, output, output_rank_only=False):
         )
     expected = output.shape[:-1] if output_rank_only else output.shape
     if tuple(target.shape) != tuple(expected):
-        same = "the same shape up until the last dimension" if output_rank_only else "the same shape"
+        same = "the same shape"
+        same += " up until the last dimension" if output_rank_only else ""
         raise ValueError(
             f"Arguments `target` and `output` must have {same}. "
             f"Received: target.shape={target.shape}, output.shape={output.shape}"
