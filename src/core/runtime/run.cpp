@@ -2,6 +2,9 @@
 #include "core/runtime/run.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
 
 #include "core/runtime/transfer.h"
 
@@ -55,26 +58,57 @@ Status Run::failure_text(const ErrorWord& word) const {
   }
 }
 
-Status Run::check(int32_t index) {
-  std::vector<Parent> parents;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (!can_fail_) return {};
-    TF_RETURN_IF_ERROR(read_errors());
-    const auto& checks = program_->result_checks[static_cast<size_t>(index)];
-    for (const ErrorWord& word : words_) {
-      const auto step = static_cast<int32_t>(word.step_plus_one) - 1;
-      if (std::find(checks.begin(), checks.end(), step) != checks.end()) {
-        return failure_text(word);
-      }
-    }
-    for (int32_t param : (*result_params_)[static_cast<size_t>(index)]) {
-      if (params_[static_cast<size_t>(param)].run) {
-        parents.push_back(params_[static_cast<size_t>(param)]);
-      }
+bool Run::settle() {
+  // A loop over a history that may be long: every value observed in a training loop ends here.
+  std::vector<Run*> runs{this};
+  std::set<Run*> seen{this};
+  for (size_t i = 0; i < runs.size(); ++i) {
+    std::lock_guard<std::mutex> lock(runs[i]->mutex_);
+    if (!runs[i]->can_fail_) continue;
+    if (!runs[i]->read_errors().ok() || !runs[i]->words_.empty()) return false;
+    for (const Parent& parent : runs[i]->params_) {
+      if (parent.run && seen.insert(parent.run.get()).second) runs.push_back(parent.run.get());
     }
   }
-  for (const Parent& parent : parents) TF_RETURN_IF_ERROR(parent.run->check(parent.result));
+  std::vector<Parent> forgotten;  // released at the end, one by one and outside of the locks
+  for (Run* run : runs) {
+    std::lock_guard<std::mutex> lock(run->mutex_);
+    run->can_fail_ = false;
+    std::move(run->params_.begin(), run->params_.end(), std::back_inserter(forgotten));
+    run->params_.clear();
+  }
+  return true;
+}
+
+Status Run::check_words(int32_t index, std::vector<Parent>* parents) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!can_fail_) return {};
+  TF_RETURN_IF_ERROR(read_errors());
+  const auto& checks = program_->result_checks[static_cast<size_t>(index)];
+  for (const ErrorWord& word : words_) {
+    const auto step = static_cast<int32_t>(word.step_plus_one) - 1;
+    if (std::find(checks.begin(), checks.end(), step) != checks.end()) {
+      return failure_text(word);
+    }
+  }
+  for (int32_t param : (*result_params_)[static_cast<size_t>(index)]) {
+    const Parent& parent = params_[static_cast<size_t>(param)];
+    if (parent.run) parents->push_back(parent);
+  }
+  return {};
+}
+
+Status Run::check(int32_t index) {
+  if (settle()) return {};
+  std::vector<Parent> open;
+  std::set<std::pair<Run*, int32_t>> seen;
+  TF_RETURN_IF_ERROR(check_words(index, &open));
+  while (!open.empty()) {
+    const Parent parent = std::move(open.back());
+    open.pop_back();
+    if (!seen.emplace(parent.run.get(), parent.result).second) continue;
+    TF_RETURN_IF_ERROR(parent.run->check_words(parent.result, &open));
+  }
   return {};
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -28,7 +29,11 @@ class Run {
   bool can_fail() const { return can_fail_; }
 
  private:
+  /// True where neither this run nor one before it failed a check; then forgets those before.
+  bool settle();
   Status read_errors();
+  /// The first check of this run alone that result `index` depends on; adds the runs to ask next.
+  Status check_words(int32_t index, std::vector<Parent>* parents);
   Status failure_text(const ErrorWord& word) const;
 
   ProgramPtr program_;
@@ -36,7 +41,7 @@ class Run {
   std::vector<Storage> error_words_;  // until read
   std::vector<Parent> params_;
   std::shared_ptr<const std::vector<std::vector<int32_t>>> result_params_;
-  bool can_fail_ = false;
+  std::atomic<bool> can_fail_{false};
   bool read_ = false;
   Status read_status_;
   std::vector<ErrorWord> words_;
