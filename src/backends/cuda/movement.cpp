@@ -186,13 +186,15 @@ BoundLaunch bind_constant(const NodeView& node, CudaDevice& device) {
   const std::string& bytes = node.node->attrs.text("bytes");
   Literal literal;
   std::copy(bytes.begin(), bytes.end(), literal.bytes);
-  const auto count = static_cast<int32_t>(bytes.size());
-  if (count == 0) return make_launch({}, [](const LaunchArgs&) -> Status { return {}; });
+  const auto period = static_cast<int32_t>(bytes.size());
+  const int64_t total =
+      elements_of(node.outputs[0]) * static_cast<int64_t>(dtype_size(node.outputs[0].dtype));
+  if (total == 0) return make_launch({}, [](const LaunchArgs&) -> Status { return {}; });
   TF_ASSIGN(Function kernel, ready_kernel(device, "tf_constant"));
-  LaunchShape shape;
-  shape.block[0] = sizeof(Literal);
+  const LaunchShape shape = grid_over(total, device);
   return make_launch({kernel.name}, [=](const LaunchArgs& args) {
-    return launch_with(lane_of(args.stream), kernel, shape, args.outputs[0], literal, count);
+    return launch_with(lane_of(args.stream), kernel, shape, args.outputs[0], literal, period,
+                       total);
   });
 }
 

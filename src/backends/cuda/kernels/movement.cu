@@ -88,13 +88,17 @@ TF_DEVICE void update_at(const T* update, const Index* start, T* out, const Gath
   }
 }
 
-// A constant travels as an argument of its kernel: at most 64 bytes.
+// A constant travels as an argument of its kernel: at most 64 bytes, all its elements or one that
+// is repeated.
 struct Literal {
   uint8_t bytes[64];
 };
-TF_KERNEL tf_constant(uint8_t* out, Literal literal, int32_t n) {
+TF_KERNEL tf_constant(uint8_t* out, Literal literal, int32_t period, int64_t n) {
   TF_WAIT;
-  if (threadIdx.x < n) out[threadIdx.x] = literal.bytes[threadIdx.x];
+  const int64_t step = (int64_t)gridDim.x * blockDim.x;
+  for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
+    out[i] = literal.bytes[i % period];
+  }
 }
 
 #define MOVE_TYPE(bytes, T)                                                                  \
