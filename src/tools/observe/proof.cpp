@@ -104,7 +104,11 @@ class Ledger {
           proof.cpu_by_choice_flops += flops;
         }
         fell_back |= step.placement == kFellBack;
-        proof.precision = counts.program->precision;
+        // CPUs compute float32 products as IEEE says, whatever GPUs are allowed.
+        if (step.op == "matmul" && (step.device.kind == Device::kGpu || proof.precision.empty())) {
+          proof.precision =
+              step.device.kind == Device::kGpu ? counts.program->precision : "highest";
+        }
       }
     }
     for (auto& [key, row] : rows) proof.rows.push_back(std::move(row));
