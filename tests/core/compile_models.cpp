@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "backends/api/arena.h"
 #include "backends/null/null_device.h"
 #include "core/compile/compile.h"
 #include "core/grad/grad.h"

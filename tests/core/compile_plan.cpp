@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "backends/api/arena.h"
 #include "core/compile/compile.h"
 #include "core/compile/plan/plan.h"
 #include "core/graph/builder.h"

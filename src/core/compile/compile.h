@@ -48,12 +48,4 @@ Result<ProgramPtr> compile(const GraphPtr& graph, const CompileOptions& options)
 /// Loop program of an element-wise, random or fused node; null where the node is none.
 std::shared_ptr<const LoopProgram> emit_loop(const Graph& graph, const Node& node);
 
-/// Offsets of a program's values in one arena, for bound sizes: values whose lives do not overlap
-/// share bytes. Aliases, parameters and slot targets have none (-1).
-struct ArenaPlan {
-  std::vector<int64_t> offsets;  ///< per value
-  size_t bytes = 0;
-};
-ArenaPlan plan_arena(const Program& program, Device device, const DimEnv& env);
-
 }  // namespace tracefire

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/event.h"
-#include "core/compile/compile.h"
+#include "backends/api/arena.h"
 
 namespace tracefire {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/compile/compile.h"
+#include "backends/api/arena.h"
 
 namespace tracefire {
 namespace {
