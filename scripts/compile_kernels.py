@@ -49,7 +49,8 @@ class Nvrtc:
         self.check(self.lib.nvrtcCreateProgram(ctypes.byref(program), text.encode(), source.name.encode(),
                                                0, None, None), "nvrtcCreateProgram")
         # fmad off: a*b+c stays as the kernel's text says, as on the CPU.
-        options = [f"--gpu-architecture={target}", f"--include-path={SOURCES}", "--std=c++17",
+        options = [f"--gpu-architecture={target}", f"--include-path={SOURCES}",
+                   f"--include-path={source.parent}", "--std=c++17",
                    "--fmad=false"]
         array = (ctypes.c_char_p * len(options))(*[o.encode() for o in options])
         if self.lib.nvrtcCompileProgram(program, len(options), array):
