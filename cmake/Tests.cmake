@@ -27,7 +27,7 @@ foreach(source IN LISTS test_sources)
   if(group MATCHES "^(support|fuzz|programs|data)$")
     continue()
   endif()
-  if(group STREQUAL "cuda" AND NOT TRACEFIRE_CUDA)
+  if(group MATCHES "^(cuda|nvidia)$" AND NOT TRACEFIRE_CUDA)  # they need the emulator
     continue()
   endif()
   if(TRACEFIRE_ONLY_TESTS AND NOT group IN_LIST TRACEFIRE_ONLY_TESTS)

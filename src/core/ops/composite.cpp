@@ -109,7 +109,10 @@ Values decompose_cross_entropy(Builder& b, const Node&, const Values& inputs) {
   const int64_t last = m.shape(inputs[0]).rank() - 1;
   const Value x = m.cast(inputs[0], wide(dtype));
   const Value log_p = m.op("log_softmax", {x}, {{"axis", last}});
-  const Value taken = m.select(label_mask(m, inputs[1], x), log_p, m.scalar(0, x));
+  // One statement a node: the order of a call's arguments is the compiler's choice.
+  const Value zero = m.scalar(0, x);
+  const Value mask = label_mask(m, inputs[1], x);
+  const Value taken = m.select(mask, log_p, zero);
   return {m.cast(m.neg(m.sum(taken, {last})), dtype)};
 }
 
@@ -169,7 +172,9 @@ Values decompose_adam(Builder& b, const Node& node, const Values& inputs) {
     return m.sub(one, m.op("pow", {b.scalar(beta, dtype), t}));
   };
   const Value root = m.op("sqrt", {left(beta2)});
-  const Value alpha = m.div(m.mul(m.cast(inputs[5], dtype), root), left(beta1));
+  const Value correction = left(beta1);
+  const Value rate = m.mul(m.cast(inputs[5], dtype), root);
+  const Value alpha = m.div(rate, correction);
   const auto moved = [&](Value old, Value target, double beta) {
     return m.add(old, m.scale(m.sub(target, old), 1 - beta));
   };
