@@ -67,7 +67,7 @@ TEST_CASE("one program spans two devices with a copy between") {
   CHECK(text.find("copy") != std::string::npos);
 }
 
-TEST_CASE("four threads run and observe the same function and tensors") {
+TEST_CASE("four threads run and observe the same function and tensors [threads]") {
   Variable shared(Tensor::scalar(0.0f), "shared", false);
   const Function f =
       trace_function("work", {{DType::kF32, {64}}},
