@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/ops/op_table.h"
+#include "core/ops/row_names.h"
 
 namespace tracefire {
 namespace {
@@ -33,48 +34,6 @@ std::string list_of(const List& list, Fn text) {
   return "[" + out + "]";
 }
 
-const char* class_name(OpClass op_class) {
-  switch (op_class) {
-    case OpClass::kElementwise:
-      return "elementwise";
-    case OpClass::kReduction:
-      return "reduction";
-    case OpClass::kMovement:
-      return "movement";
-    case OpClass::kProduct:
-      return "product";
-    case OpClass::kRandom:
-      return "random";
-    case OpClass::kComposite:
-      return "composite";
-    case OpClass::kControl:
-      return "control";
-    case OpClass::kHost:
-      return "host";
-  }
-  return "";
-}
-
-const char* type_name(AttrType type) {
-  switch (type) {
-    case AttrType::kFlag:
-      return "flag";
-    case AttrType::kInteger:
-      return "integer";
-    case AttrType::kReal:
-      return "real";
-    case AttrType::kText:
-      return "text";
-    case AttrType::kDType:
-      return "dtype";
-    case AttrType::kInts:
-      return "ints";
-    case AttrType::kShape:
-      return "shape";
-  }
-  return "";
-}
-
 std::string number(double value) {
   char text[40];
   std::snprintf(text, sizeof text, "%.*g", std::numeric_limits<double>::digits10, value);
@@ -95,7 +54,7 @@ std::string value_text(const Attr& attr) {
 
 std::string attr_text(const AttrSpec& attr) {
   std::string text = "{\"name\": " + quoted(attr.name) + ", \"type\": " +
-                     quoted(type_name(attr.type)) + ", \"doc\": " + quoted(attr.doc);
+                     quoted(attr_type_name(attr.type)) + ", \"doc\": " + quoted(attr.doc);
   if (attr.fallback) text += ", \"default\": " + value_text(*attr.fallback);
   return text + "}";
 }
@@ -105,7 +64,7 @@ std::string row_text(const OpRow& row) {
   const std::pair<const char*, std::string> fields[] = {
       {"name", quoted(row.name)},
       {"tf_name", quoted(row.tf_name)},
-      {"class", quoted(class_name(row.op_class))},
+      {"class", quoted(op_class_name(row.op_class))},
       {"min_inputs", std::to_string(row.arity.min)},
       {"max_inputs", std::to_string(row.arity.max)},
       {"inputs", list_of(row.input_names, name)},

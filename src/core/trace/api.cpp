@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/ops/op_table.h"
+#include "core/ops/row_names.h"
 #include "core/trace/flush.h"
 #include "tracefire/apply.h"
 #include "tracefire/config.h"
@@ -17,48 +18,6 @@ const trace::Cell& cell_of(const Tensor& tensor) {
         .throw_if_error();
   }
   return *tensor.cell();
-}
-
-const char* attr_type_name(AttrType type) {
-  switch (type) {
-    case AttrType::kFlag:
-      return "flag";
-    case AttrType::kInteger:
-      return "integer";
-    case AttrType::kReal:
-      return "real";
-    case AttrType::kText:
-      return "text";
-    case AttrType::kDType:
-      return "dtype";
-    case AttrType::kInts:
-      return "ints";
-    case AttrType::kShape:
-      return "shape";
-  }
-  return "";
-}
-
-const char* op_class_name(OpClass op_class) {
-  switch (op_class) {
-    case OpClass::kElementwise:
-      return "elementwise";
-    case OpClass::kReduction:
-      return "reduction";
-    case OpClass::kMovement:
-      return "movement";
-    case OpClass::kProduct:
-      return "product";
-    case OpClass::kRandom:
-      return "random";
-    case OpClass::kComposite:
-      return "composite";
-    case OpClass::kControl:
-      return "control";
-    case OpClass::kHost:
-      return "host";
-  }
-  return "";
 }
 
 OpSpec make_spec(const OpRow& row) {
