@@ -19,8 +19,7 @@ struct Function::State {
   size_t outputs = 0;
 
   std::mutex mutex;
-  GraphPtr compiled_for;  ///< guarded by mutex, as all below
-  ProgramPtr program;
+  ProgramPtr program;  ///< guarded by mutex, as all below
   uint64_t settings_generation = 0;
 
   /// The loop over an epoch for one batch size and one set of data types.

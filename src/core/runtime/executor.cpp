@@ -93,7 +93,7 @@ Result<std::shared_ptr<BoundProgram>> Executor::bind(const ProgramPtr& program, 
 }
 
 void Executor::publish(const RunRequest& request, const BoundProgram& bound, uint64_t repeats,
-                       uint64_t launches, std::vector<int32_t> steps, int64_t start_ns) {
+                       uint64_t launches, int64_t start_ns) {
   Events& events = Events::instance();
   if (!events.active()) return;
   RunEvent event;
@@ -103,7 +103,6 @@ void Executor::publish(const RunRequest& request, const BoundProgram& bound, uin
   event.captured = launches > 0;
   event.repeats = repeats;
   event.graph_launches = launches;
-  event.steps = std::move(steps);
   event.start_ns = start_ns;
   event.host_ns = now_ns() - start_ns;
   events.publish(event);
@@ -142,7 +141,7 @@ Result<RunOutcome> Executor::run(const RunRequest& request) {
   if (request.started != nullptr) *request.started = true;
   TF_RETURN_IF_ERROR(frame.run_steps());
   TF_ASSIGN(RunOutcome outcome, finish(request, *bound, frame));
-  publish(request, *bound, 1, 0, frame.steps_run(), start);
+  publish(request, *bound, 1, 0, start);
   return outcome;
 }
 
@@ -172,7 +171,7 @@ Result<RunOutcome> Executor::run_repeated(const RunRequest& request, int64_t rep
                       " steps; variables hold the state of step ", i + 1);
     }
   }
-  publish(request, *bound, done, 0, frame.steps_run(), start);
+  publish(request, *bound, done, 0, start);
   TF_RETURN_IF_ERROR(stopped);
   return finish(request, *bound, frame);
 }
@@ -250,7 +249,7 @@ Result<RunOutcome> Executor::replay(const RunRequest& request, BoundProgram& bou
                       " steps; variables hold the state of step ", done);
     }
   }
-  publish(request, bound, static_cast<uint64_t>(done), launches, {}, start);
+  publish(request, bound, static_cast<uint64_t>(done), launches, start);
   TF_RETURN_IF_ERROR(stopped);
 
   RunOutcome outcome;

@@ -62,7 +62,7 @@ class Executor {
   Result<RunOutcome> replay(const RunRequest& request, BoundProgram& bound, Instance& instance,
                             int64_t repeats);
   void publish(const RunRequest& request, const BoundProgram& bound, uint64_t repeats,
-               uint64_t launches, std::vector<int32_t> steps, int64_t start_ns);
+               uint64_t launches, int64_t start_ns);
 
   using Entry = std::pair<std::string, std::shared_ptr<BoundProgram>>;
   std::mutex mutex_;

@@ -28,7 +28,6 @@ class Frame {
   void set_error_word(Device device, Storage storage) { errors_[device] = std::move(storage); }
   std::vector<Storage> error_words() const;
   const DimEnv& env() const { return env_; }
-  const std::vector<int32_t>& steps_run() const { return steps_run_; }
 
  private:
   int32_t root(int32_t value) const;
@@ -60,7 +59,6 @@ class Frame {
   std::map<Device, Storage> errors_;
   DimEnv env_;
   Trigger trigger_;
-  std::vector<int32_t> steps_run_;
 };
 
 }  // namespace tracefire
