@@ -14,6 +14,7 @@ from tracefire import debugging
 from tracefire import errors
 from tracefire._core import Tensor
 from tracefire._core import Variable
+from tracefire._core import fetch
 from tracefire._core import stop_gradient
 from tracefire._core import tensor
 from tracefire._tape import GradientTape
@@ -40,6 +41,7 @@ __all__ = [
     "debugging",
     "device",
     "errors",
+    "fetch",
     "stop_gradient",
     "tensor",
 ]
