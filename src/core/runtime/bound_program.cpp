@@ -178,6 +178,11 @@ Result<std::unique_ptr<Instance>> BoundProgram::acquire() {
   return instance;
 }
 
+Result<InstanceLease> InstanceLease::take(std::shared_ptr<BoundProgram> bound) {
+  TF_ASSIGN(std::unique_ptr<Instance> instance, bound->acquire());
+  return InstanceLease(std::move(bound), std::move(instance));
+}
+
 void BoundProgram::release(std::unique_ptr<Instance> instance) {
   std::lock_guard<std::mutex> lock(mutex_);
   free_.push_back(std::move(instance));

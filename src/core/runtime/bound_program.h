@@ -24,11 +24,16 @@ struct Instance {
   /// A captured loop: the program repeated `unroll` times over fixed addresses.
   struct Captured {
     int64_t unroll = 0;
+    bool collects = false;
     std::unique_ptr<CapturedGraph> graph;
   };
   std::vector<void*> captured_addresses;  ///< parameters the graphs were captured with
   std::vector<Captured> captured;
   std::vector<Storage> captured_results;  ///< per result; slots: empty
+  /// Per result that is collected: a place for each of the unrolled runs, one after the other.
+  std::vector<Storage> collected_results;
+  std::vector<int32_t> collected;  ///< the results they are
+  int64_t collected_runs = 0;      ///< how many runs they hold
   Storage captured_error;
 };
 
@@ -75,6 +80,24 @@ class BoundProgram {
   std::shared_ptr<const std::vector<std::vector<int32_t>>> result_params_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Instance>> free_;
+};
+
+/// Borrows an instance of a bound program, and gives it back on every way out.
+class InstanceLease {
+ public:
+  static Result<InstanceLease> take(std::shared_ptr<BoundProgram> bound);
+  InstanceLease(InstanceLease&&) = default;
+  InstanceLease& operator=(InstanceLease&&) = delete;
+  ~InstanceLease() {
+    if (instance_) bound_->release(std::move(instance_));
+  }
+  Instance& operator*() { return *instance_; }
+
+ private:
+  InstanceLease(std::shared_ptr<BoundProgram> bound, std::unique_ptr<Instance> instance)
+      : bound_(std::move(bound)), instance_(std::move(instance)) {}
+  std::shared_ptr<BoundProgram> bound_;
+  std::unique_ptr<Instance> instance_;
 };
 
 /// Types of a step's operands with numbers for sizes; false where one depends on unread data.

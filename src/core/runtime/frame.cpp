@@ -9,18 +9,16 @@
 namespace tracefire {
 
 Frame::Frame(Executor& executor, std::shared_ptr<BoundProgram> bound, Instance& instance,
-             std::vector<Storage> params, std::vector<Storage> results, Trigger trigger)
+             std::vector<Storage> params, Trigger trigger)
     : executor_(executor),
       bound_(std::move(bound)),
       program_(bound_->program()),
       instance_(instance),
       params_(std::move(params)),
-      results_(std::move(results)),
+      results_(program_.results.size()),
       dynamic_(program_.values.size()),
       env_(bound_->env()),
-      trigger_(trigger) {
-  results_.resize(program_.results.size());
-}
+      trigger_(trigger) {}
 
 int32_t Frame::root(int32_t value) const {
   while (program_.values[static_cast<size_t>(value)].alias_of >= 0) {
@@ -75,6 +73,15 @@ Result<Storage> Frame::storage_for_output(const Step& step, int32_t value) {
   return own;
 }
 
+void Frame::set_result(size_t index, Storage place, bool direct) {
+  Place& result = results_[index];
+  result.storage = std::move(place);
+  result.direct = direct;
+  if (result.written_there) {
+    dynamic_[static_cast<size_t>(root(program_.results[index]))] = result.storage;
+  }
+}
+
 Status Frame::prepare() {
   for (size_t i = 0; i < program_.results.size(); ++i) {
     const int32_t at = root(program_.results[i]);
@@ -83,14 +90,16 @@ Status Frame::prepare() {
     if (dynamic_[static_cast<size_t>(at)] || bound_->offset(static_cast<size_t>(at)) >= 0) {
       continue;
     }
-    if (results_[i]) {
-      dynamic_[static_cast<size_t>(at)] = results_[i];
-      continue;
-    }
     const Step& maker = program_.steps[static_cast<size_t>(info.first_step)];
     if (maker.kind != StepKind::kKernel && maker.kind != StepKind::kCopy) continue;
     auto known = type(at);
     if (!known.ok()) continue;  // data-dependent: allocated by its step
+    Place& result = results_[i];
+    if (result.storage && result.direct) {
+      dynamic_[static_cast<size_t>(at)] = result.storage;
+      result.written_there = true;
+      continue;
+    }
     TF_ASSIGN(dynamic_[static_cast<size_t>(at)],
               allocate_storage(info.device, *known, program_.name.c_str()));
   }
@@ -334,22 +343,53 @@ Status Frame::run_host_call(const Step& step) {
   return {};
 }
 
+bool Frame::is_assigned(int32_t param) const {
+  const auto& slots = program_.result_slots;
+  return std::find(slots.begin(), slots.end(), param) != slots.end();
+}
+
+bool Frame::stays(size_t index) const {
+  const int32_t at = root(program_.results[index]);
+  const ProgramValue& info = program_.values[static_cast<size_t>(at)];
+  return info.in_slot >= 0 || (info.param >= 0 && !is_assigned(info.param));
+}
+
 Result<Storage> Frame::result(size_t index) {
   const int32_t at = root(program_.results[index]);
   const ProgramValue& info = program_.values[static_cast<size_t>(at)];
   if (info.type.dtype == DType::kToken) return Storage{};
   TF_ASSIGN(Storage here, storage(at));
-  const bool assigned =
-      info.in_slot >= 0 ||
-      (info.param >= 0 && std::find(program_.result_slots.begin(), program_.result_slots.end(),
-                                    info.param) != program_.result_slots.end());
-  const bool in_arena = bound_->offset(static_cast<size_t>(at)) >= 0;
-  if (!assigned && !in_arena) return here;
+  const bool written = info.in_slot >= 0 || (info.param >= 0 && is_assigned(info.param));
+  if (!written && bound_->offset(static_cast<size_t>(at)) < 0) return here;
   // The bytes belong to a slot that this run writes, or to the arena: the output gets its own.
   TF_ASSIGN(ValueType known, type(at));
   TF_ASSIGN(Storage own, allocate_storage(info.device, known, program_.name.c_str()));
   TF_RETURN_IF_ERROR(copy_value(known, here, own));
   return own;
+}
+
+Status Frame::outputs(RunOutcome* outcome) {
+  for (size_t i = 0; i < program_.results.size(); ++i) {
+    ValueType type = program_.values[static_cast<size_t>(program_.results[i])].type;
+    type.shape = type.shape.bind(env_);
+    outcome->types.push_back(std::move(type));
+    outcome->results.emplace_back();
+    if (program_.result_slots[i] >= 0) continue;
+    TF_ASSIGN(outcome->results.back(), result(i));
+  }
+  return {};
+}
+
+Status Frame::keep_results() {
+  for (size_t i = 0; i < results_.size(); ++i) {
+    const Place& result = results_[i];
+    if (!result.storage || result.written_there) continue;
+    const int32_t at = root(program_.results[i]);
+    TF_ASSIGN(ValueType known, type(at));
+    TF_ASSIGN(Storage here, storage(at));
+    TF_RETURN_IF_ERROR(copy_value(known, here, result.storage));
+  }
+  return {};
 }
 
 Status Frame::finish_slots() {
