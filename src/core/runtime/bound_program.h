@@ -55,6 +55,12 @@ class BoundProgram {
   bool has_checks() const { return has_checks_; }
   const std::shared_ptr<const ProgramRecord>& record() const { return record_; }
   const std::shared_ptr<const std::vector<StepWork>>& work() const { return work_; }
+  /// What the operands of a step with an effect depend on: steps with data checks and parameters.
+  /// The step must not run where one of them failed. Empty for other steps.
+  struct Needs {
+    std::vector<int32_t> checks, params;
+  };
+  const Needs& needs(size_t step) const { return needs_[step]; }
   /// For each result, the parameters it is computed from.
   const std::shared_ptr<const std::vector<std::vector<int32_t>>>& result_params() const {
     return result_params_;
@@ -66,6 +72,7 @@ class BoundProgram {
  private:
   BoundProgram() = default;
   void fill_records();
+  void fill_needs();
 
   ProgramPtr program_;
   DimEnv env_;
@@ -75,6 +82,7 @@ class BoundProgram {
   std::map<Device, size_t> workspace_bytes_;
   std::vector<Device> devices_;
   bool has_checks_ = false;
+  std::vector<Needs> needs_;
   std::shared_ptr<const ProgramRecord> record_;
   std::shared_ptr<const std::vector<StepWork>> work_;
   std::shared_ptr<const std::vector<std::vector<int32_t>>> result_params_;

@@ -85,7 +85,7 @@ Result<RunOutcome> Executor::run(const RunRequest& request) {
   const int64_t start = now_ns();
   TF_ASSIGN(std::shared_ptr<BoundProgram> bound, bind(request.program, request.env));
   TF_ASSIGN(InstanceLease instance, InstanceLease::take(bound));
-  Frame frame(*this, bound, *instance, request.params, request.trigger);
+  Frame frame(*this, bound, *instance, request);
   TF_RETURN_IF_ERROR(frame.prepare());
   if (request.started != nullptr) *request.started = true;
   TF_RETURN_IF_ERROR(frame.run_steps());

@@ -9,16 +9,17 @@
 namespace tracefire {
 
 Frame::Frame(Executor& executor, std::shared_ptr<BoundProgram> bound, Instance& instance,
-             std::vector<Storage> params, Trigger trigger)
+             const RunRequest& request)
     : executor_(executor),
       bound_(std::move(bound)),
       program_(bound_->program()),
       instance_(instance),
-      params_(std::move(params)),
+      params_(request.params),
+      parents_(request.parents),
       results_(program_.results.size()),
       dynamic_(program_.values.size()),
       env_(bound_->env()),
-      trigger_(trigger) {}
+      trigger_(request.trigger) {}
 
 int32_t Frame::root(int32_t value) const {
   while (program_.values[static_cast<size_t>(value)].alias_of >= 0) {
@@ -124,6 +125,11 @@ std::vector<Storage> Frame::error_words() const {
 Status Frame::run_steps() {
   for (size_t i = 0; i < program_.steps.size(); ++i) {
     const Step& step = program_.steps[i];
+    if (step.kind == StepKind::kIf || step.kind == StepKind::kWhile ||
+        step.kind == StepKind::kCall) {
+      HostReader nothing_more;
+      TF_RETURN_IF_ERROR(check_operands(i, &nothing_more));
+    }
     switch (step.kind) {
       case StepKind::kKernel:
         TF_RETURN_IF_ERROR(run_kernel(i, step));
@@ -143,7 +149,7 @@ Status Frame::run_steps() {
         TF_RETURN_IF_ERROR(run_call(step));
         break;
       case StepKind::kHostCall:
-        TF_RETURN_IF_ERROR(run_host_call(step));
+        TF_RETURN_IF_ERROR(run_host_call(i, step));
         break;
     }
     if (!program_.size_reads.empty()) TF_RETURN_IF_ERROR(read_sizes(i));
@@ -309,21 +315,67 @@ Status Frame::run_call(const Step& step) {
   return keep_results(step, std::move(results));
 }
 
-Status Frame::run_host_call(const Step& step) {
-  const Node& node = program_.graph->nodes[static_cast<size_t>(step.node)];
-  std::vector<HostArray> inputs, outputs;
+Status Frame::check_operands(size_t index, HostReader* reader) {
+  const BoundProgram::Needs& needs = bound_->needs(index);
+  std::vector<size_t> words;
+  if (!needs.checks.empty()) {
+    for (const auto& [device, storage] : errors_) {
+      words.push_back(reader->add(storage, sizeof(ErrorWord)));
+    }
+  }
+  UnreadErrors unread;
+  std::vector<Run::Parent> parents;
+  for (int32_t param : needs.params) {
+    if (static_cast<size_t>(param) >= parents_.size()) continue;
+    const Run::Parent& parent = parents_[static_cast<size_t>(param)];
+    if (parent.run == nullptr) continue;
+    unread.add(parent.run, reader);
+    parents.push_back(parent);
+  }
+  TF_RETURN_IF_ERROR(reader->run());
+  unread.deliver(*reader);
+  for (size_t read : words) {
+    const ErrorWord word = error_word(*reader, read);
+    const auto step = static_cast<int32_t>(word.step_plus_one) - 1;
+    if (std::find(needs.checks.begin(), needs.checks.end(), step) != needs.checks.end()) {
+      return check_failure(program_, word);
+    }
+  }
+  for (const Run::Parent& parent : parents) TF_RETURN_IF_ERROR(parent.run->check(parent.result));
+  return {};
+}
+
+Result<std::vector<HostArray>> Frame::host_operands(size_t index, const Step& step) {
+  HostReader reader;
+  std::vector<HostArray> arrays;
   for (int32_t value : step.inputs) {
     TF_ASSIGN(ValueType known, type(value));
     if (known.dtype == DType::kToken) continue;
     TF_ASSIGN(Storage at, storage(value));
-    TF_ASSIGN(HostArray array, to_host(known, at));
-    inputs.push_back(std::move(array));
+    if (known.dtype == DType::kString) {
+      TF_ASSIGN(HostArray strings, to_host(known, at));
+      arrays.push_back(std::move(strings));
+      continue;
+    }
+    HostArray& array = arrays.emplace_back();
+    array.dtype = known.dtype;
+    array.sizes = known.shape.sizes();
+    array.bytes.resize(storage_bytes(known));
+    reader.add(std::move(at), array.bytes.size(), array.bytes.data());
   }
+  TF_RETURN_IF_ERROR(check_operands(index, &reader));
+  return arrays;
+}
+
+Status Frame::run_host_call(size_t index, const Step& step) {
+  const Node& node = program_.graph->nodes[static_cast<size_t>(step.node)];
+  TF_ASSIGN(const std::vector<HostArray> inputs, host_operands(index, step));
+  std::vector<HostArray> outputs;
   // User code runs on a thread of its own: it may wait for anything but this run.
   Status status;
   std::thread worker([&] { status = executor_.host_handler()(node, inputs, &outputs); });
   worker.join();
-  TF_RETURN_IF_ERROR(status);
+  if (!status.ok()) return status.prefixed(place_of(node) + ": ");
   size_t next = 0;
   for (int32_t value : step.outputs) {
     const ProgramValue& info = program_.values[static_cast<size_t>(value)];
@@ -331,7 +383,7 @@ Status Frame::run_host_call(const Step& step) {
     TF_ASSIGN(ValueType expected, type(value));
     if (next >= outputs.size() || outputs[next].dtype != expected.dtype ||
         Shape::of(outputs[next].sizes) != expected.shape) {
-      return error(ErrorCode::kHostCallFailed, "a host function returned ",
+      return error(ErrorCode::kHostCallFailed, place_of(node), ": the function returned ",
                    next < outputs.size()
                        ? ValueType{outputs[next].dtype, Shape::of(outputs[next].sizes)}.str()
                        : std::string("nothing"),

@@ -15,7 +15,7 @@ namespace tracefire {
 class Frame {
  public:
   Frame(Executor& executor, std::shared_ptr<BoundProgram> bound, Instance& instance,
-        std::vector<Storage> params, Trigger trigger);
+        const RunRequest& request);
 
   /// Runs all steps once. May be called again: the values are computed anew in the same places.
   Status run_steps();
@@ -54,7 +54,11 @@ class Frame {
   Status run_if(const Step& step);
   Status run_while(const Step& step);
   Status run_call(const Step& step);
-  Status run_host_call(const Step& step);
+  Status run_host_call(size_t index, const Step& step);
+  /// The first failed check on the way to the operands of a step with an effect. What `reader`
+  /// holds is read in the same wait.
+  Status check_operands(size_t index, HostReader* reader);
+  Result<std::vector<HostArray>> host_operands(size_t index, const Step& step);
   Status read_sizes(size_t index);
   Result<bool> read_predicate(const Storage& storage);
   Result<std::vector<Storage>> run_region(const Program& region, std::vector<Storage> params);
@@ -66,6 +70,7 @@ class Frame {
   const Program& program_;
   Instance& instance_;
   std::vector<Storage> params_;
+  std::vector<Run::Parent> parents_;
   /// What set_result() said of a result, and whether its steps write to that place.
   struct Place {
     Storage storage;

@@ -128,7 +128,7 @@ Result<RunOutcome> Executor::run_repeated(const RunRequest& request, int64_t rep
   }
   TF_ASSIGN(const Collection collection, Collection::make(*bound, request.collected));
   TF_ASSIGN(std::vector<Storage> collected, collection.allocate(repeats));
-  Frame frame(*this, bound, *instance, request.params, request.trigger);
+  Frame frame(*this, bound, *instance, request);
   collection.aim(collected, 0, &frame);
   TF_RETURN_IF_ERROR(frame.prepare());
   RunOutcome outcome;
@@ -168,7 +168,7 @@ class Replay {
         collection_(collection),
         // The frame refers to the bound program it is given; the request keeps the program alive.
         frame_(executor, std::shared_ptr<BoundProgram>(std::shared_ptr<void>(), &bound), instance,
-               request.params, request.trigger) {}
+               request) {}
 
   /// Makes memory at fixed addresses; forgets graphs captured over others.
   Status prepare(int64_t unroll) {
