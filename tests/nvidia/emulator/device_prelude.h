@@ -3,6 +3,7 @@
 // after another; the threads of a block are fibers, so that barriers and warp shuffles work.
 #pragma once
 #define TF_EMULATOR 1
+#include <pthread.h>
 #include <ucontext.h>
 
 #include <cmath>
@@ -23,6 +24,9 @@
 #define __restrict__ __restrict
 #define __launch_bounds__(...)
 #define __align__(n) alignas(n)
+
+// All of this is each translation unit's own: several files of kernels make one library.
+namespace {
 
 struct uint3 {
   unsigned x, y, z;
@@ -82,12 +86,15 @@ static char* dynamic_shared = nullptr;
 static void (*thread_body)(void*) = nullptr;
 static void* thread_argument = nullptr;
 static bool use_fibers = false;
+static int live = 0;  // threads of the block that have not ended
+static pthread_mutex_t launching = PTHREAD_MUTEX_INITIALIZER;  // the state here is one for all
 
 inline void yield() { swapcontext(&fibers[current].context, &scheduler); }
 
 inline void entry() {
   thread_body(thread_argument);
   fibers[current].done = true;
+  --live;
   yield();
 }
 
@@ -98,8 +105,6 @@ inline int barrier(int value = 0) {
   barrier_sum += value;
   ++barrier_arrived;
   while (generation == barrier_generation) {
-    int live = 0;
-    for (const Fiber& f : fibers) live += f.done ? 0 : 1;
     if (barrier_arrived >= live) {
       barrier_arrived = 0;
       barrier_result = barrier_sum;
@@ -181,6 +186,7 @@ inline void run_block(unsigned threads, void (*body)(void*), void* argument) {
   warps.assign((threads + 31) / 32, Warp());
   barrier_arrived = 0;
   barrier_sum = 0;
+  live = static_cast<int>(threads);
   for (unsigned t = 0; t < threads; ++t) {
     Fiber& f = fibers[t];
     f.stack.resize(128 * 1024);
@@ -216,6 +222,7 @@ int launch(void (*kernel)(Args...), const unsigned* grid, const unsigned* block,
     void (*kernel)(Args...);
     void** params;
   } closure{kernel, params};
+  pthread_mutex_lock(&launching);
   gridDim = {grid[0], grid[1], grid[2]};
   blockDim = {block[0], block[1], block[2]};
   std::vector<char> memory(shared + 256);
@@ -235,7 +242,9 @@ int launch(void (*kernel)(Args...), const unsigned* grid, const unsigned* block,
       }
     }
   }
-  return trapped ? 1 : 0;
+  const int failed = trapped ? 1 : 0;
+  pthread_mutex_unlock(&launching);
+  return failed;
 }
 
 /// Sizes of the parameters, ended by 0.
@@ -357,3 +366,5 @@ inline long long max(long long a, long long b) { return a > b ? a : b; }
 using std::isfinite;
 using std::isinf;
 using std::isnan;
+
+}  // namespace

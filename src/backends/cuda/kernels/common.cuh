@@ -2,6 +2,7 @@
 // What the ready kernels share. They need no header of CUDA.
 #pragma once
 
+#ifndef TF_EMULATOR  // tests build this text for the host, whose headers have these names
 typedef signed char int8_t;
 typedef short int16_t;
 typedef int int32_t;
@@ -10,13 +11,16 @@ typedef unsigned char uint8_t;
 typedef unsigned short uint16_t;
 typedef unsigned int uint32_t;
 typedef unsigned long long uint64_t;
+#define INFINITY __int_as_float(0x7f800000)
+#define NAN __int_as_float(0x7fc00000)
+#endif
 
 #define TF_DEVICE static __device__ __forceinline__
 #define TF_KERNEL extern "C" __global__ void
 
 // Lets the next kernel start, then waits until the one before has finished. Stands first in every
 // kernel; without it an early start would read what is not written yet.
-#if __CUDA_ARCH__ >= 900
+#if !defined(TF_EMULATOR) && __CUDA_ARCH__ >= 900
 #define TF_WAIT                                               \
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); \
   asm volatile("griddepcontrol.wait;" ::: "memory")
@@ -42,9 +46,13 @@ TF_DEVICE int32_t widen(int32_t x) { return x; }
 TF_DEVICE int64_t widen(int64_t x) { return x; }
 TF_DEVICE uint8_t widen(uint8_t x) { return x; }
 TF_DEVICE float widen(f16 x) {
+#ifdef TF_EMULATOR
+  return (float)tf_emu_bits<_Float16>(x.bits);
+#else
   float out;
   asm("cvt.f32.f16 %0, %1;" : "=f"(out) : "h"(x.bits));
   return out;
+#endif
 }
 TF_DEVICE float widen(bf16 x) { return __uint_as_float((uint32_t)x.bits << 16); }
 
@@ -54,7 +62,11 @@ TF_DEVICE void narrow(int32_t x, int32_t* out) { *out = x; }
 TF_DEVICE void narrow(int64_t x, int64_t* out) { *out = x; }
 TF_DEVICE void narrow(uint8_t x, uint8_t* out) { *out = x; }
 TF_DEVICE void narrow(float x, f16* out) {
+#ifdef TF_EMULATOR
+  out->bits = tf_emu_bits<uint16_t>((_Float16)x);
+#else
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(out->bits) : "f"(x));
+#endif
 }
 TF_DEVICE void narrow(float x, bf16* out) {
   const uint32_t bits = __float_as_uint(x);
