@@ -65,7 +65,64 @@ TEST_CASE("cuda ready kernels: indexing agrees with the oracle") {
   check_family(indexing_cases, 5);
 }
 TEST_CASE("cuda ready kernels: reductions agree with the oracle") {
-  check_family(reduction_cases, 9);
+  check_family(reduction_cases, 13);
+}
+
+/// Sizes at which work is split over blocks and launches.
+TEST_CASE("cuda ready kernels: reductions that take every path agree with the oracle") {
+  EmulatedGpu gpu;
+  using Ints = std::vector<int64_t>;
+  struct Path {
+    Ints sizes, axes;
+    size_t launches;
+  };
+  for (DType dtype : {DType::kF32, DType::kBF16, DType::kI32, DType::kU8}) {
+    const size_t two = dtype == DType::kU8 ? 1 : 2;
+    for (const Path& path :
+         {Path{{128, 512}, {0}, 1}, Path{{128, 10}, {0}, 1}, Path{{128, 10}, {1}, 1},
+          Path{{3000, 40}, {0}, two}, Path{{2, 40001}, {1}, two}, Path{{50000}, {0}, two},
+          Path{{4, 5, 6, 7}, {0, 2}, 1}, Path{{4, 5, 6, 7}, {1, 3}, 1},
+          Path{{700, 3, 5}, {0, 2}, 1}, Path{{4100, 131}, {1}, 1}, Path{{7, 601}, {1}, 1},
+          Path{{1, 1}, {0}, 1}}) {
+      for (const char* op : {"reduce_sum", "reduce_max"}) {
+        OpCase op_case{op, {{dtype, path.sizes, 0, 3, {}}}, {{"axes", path.axes}}, {}};
+        op_case.slack = 20;
+        op_case.whole_scale = true;
+        const int64_t before = gpu.counts().launches;
+        CHECK(check_case(op_case, gpu.device()) == 1);
+        INFO(op_case.label());
+        CHECK(gpu.counts().launches - before == static_cast<int64_t>(path.launches));
+      }
+    }
+  }
+}
+
+TEST_CASE("cuda ready kernels: long rows are sorted, searched and summed") {
+  EmulatedGpu gpu;
+  for (DType dtype : {DType::kF32, DType::kF16, DType::kI64}) {
+    const InputSpec row{dtype, {2, 5001}, -9000, 9000, {1, 1, 1}};
+    for (int64_t k : {int64_t{1}, int64_t{100}, int64_t{5001}}) {
+      CHECK(check_case({"top_k", {row}, {{"k", k}}, {}}, gpu.device()) == 1);
+    }
+    CHECK(check_case({"argmax", {row}, {{"axis", int64_t{1}}}, {}}, gpu.device()) == 1);
+    CHECK(check_case({"argmin", {row}, {{"axis", int64_t{0}}}, {}}, gpu.device()) == 1);
+    CHECK(check_case({"unique", {{dtype, {9001}, -40, 40, {}}}, {}, {}}, gpu.device()) == 1);
+    CHECK(check_case({"unique", {{dtype, {5000}, 0, 9, {}}}, {{"size", int64_t{6000}}}, {}},
+                     gpu.device()) == 1);
+    for (int mode = 0; mode < 4; ++mode) {
+      for (const auto& [sizes, axis] : {std::pair<std::vector<int64_t>, int64_t>{{3, 9001}, 1},
+                                        {{700, 3}, 0},
+                                        {{1, 4000}, 1}}) {
+        OpCase op_case{"cumsum",
+                       {{dtype, sizes, -1, 2, {}}},
+                       {{"axis", axis}, {"exclusive", mode % 2 == 1}, {"reverse", mode > 1}},
+                       {}};
+        op_case.slack = 100;
+        op_case.whole_scale = true;
+        CHECK(check_case(op_case, gpu.device()) == 1);
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #pragma once
 #define TF_EMULATOR 1
 #include <pthread.h>
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <cmath>
@@ -63,11 +64,14 @@ static constexpr int warpSize = 32;
 
 namespace tf_emu {
 
+/// A thread of a block. It outlives the block and takes the same place in the next one. Contexts
+/// only give it a stack; from then on it is entered and left by jumps, which call no system.
 struct Fiber {
   ucontext_t context;
+  jmp_buf place;
   std::vector<char> stack;
   uint3 index;
-  bool done = false;
+  bool done = false, entered = false;
 };
 struct Warp {
   int arrived = 0;
@@ -76,7 +80,7 @@ struct Warp {
 };
 static std::vector<Fiber> fibers;
 static std::vector<Warp> warps;
-static ucontext_t scheduler;
+static jmp_buf scheduler;
 static int current = 0;
 static int barrier_arrived = 0;
 static unsigned barrier_generation = 0;
@@ -89,13 +93,26 @@ static bool use_fibers = false;
 static int live = 0;  // threads of the block that have not ended
 static pthread_mutex_t launching = PTHREAD_MUTEX_INITIALIZER;  // the state here is one for all
 
-inline void yield() { swapcontext(&fibers[current].context, &scheduler); }
+__attribute__((noinline)) inline void yield() {
+  if (_setjmp(fibers[current].place) == 0) _longjmp(scheduler, 1);
+}
 
 inline void entry() {
-  thread_body(thread_argument);
-  fibers[current].done = true;
-  --live;
-  yield();
+  while (true) {
+    thread_body(thread_argument);
+    fibers[current].done = true;
+    --live;
+    yield();
+  }
+}
+
+/// Lets thread `current` run until it yields.
+__attribute__((noinline)) inline void resume() {
+  if (_setjmp(scheduler) != 0) return;
+  Fiber& f = fibers[current];
+  if (f.entered) _longjmp(f.place, 1);
+  f.entered = true;
+  setcontext(&f.context);
 }
 
 /// All live threads of the block have to come by; returns the sum of their values.
@@ -182,21 +199,24 @@ inline void run_block(unsigned threads, void (*body)(void*), void* argument) {
     }
     return;
   }
-  fibers.resize(threads);
+  if (fibers.size() != threads) {
+    fibers.assign(threads, Fiber());
+    for (Fiber& f : fibers) {
+      f.stack.resize(64 * 1024);
+      getcontext(&f.context);
+      f.context.uc_stack.ss_sp = f.stack.data();
+      f.context.uc_stack.ss_size = f.stack.size();
+      f.context.uc_link = nullptr;
+      makecontext(&f.context, entry, 0);
+    }
+  }
   warps.assign((threads + 31) / 32, Warp());
   barrier_arrived = 0;
   barrier_sum = 0;
   live = static_cast<int>(threads);
   for (unsigned t = 0; t < threads; ++t) {
-    Fiber& f = fibers[t];
-    f.stack.resize(128 * 1024);
-    f.done = false;
-    f.index = index(t);
-    getcontext(&f.context);
-    f.context.uc_stack.ss_sp = f.stack.data();
-    f.context.uc_stack.ss_size = f.stack.size();
-    f.context.uc_link = nullptr;
-    makecontext(&f.context, entry, 0);
+    fibers[t].done = false;
+    fibers[t].index = index(t);
   }
   for (bool alive = true; alive && !trapped;) {
     alive = false;
@@ -205,9 +225,10 @@ inline void run_block(unsigned threads, void (*body)(void*), void* argument) {
       alive = true;
       current = static_cast<int>(t);
       threadIdx = fibers[t].index;
-      swapcontext(&scheduler, &fibers[t].context);
+      resume();
     }
   }
+  if (trapped) fibers.clear();  // some are in the middle of the kernel
 }
 
 template <class... Args, size_t... I>
