@@ -9,6 +9,10 @@ install(FILES "${TRACEFIRE_GEN_DIR}/tracefire/ops.h"
 install(TARGETS tracefire ${TRACEFIRE_PROGRAMS} EXPORT tracefire COMPONENT cpp)
 install(EXPORT tracefire NAMESPACE tracefire:: DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/tracefire"
         FILE tracefire-config.cmake COMPONENT cpp)
+# Manual pages and completions, where man and the shells look for them.
+if(TARGET tracefire_manual)
+  install(DIRECTORY "${TRACEFIRE_SHARE_DIR}/" DESTINATION "${CMAKE_INSTALL_DATADIR}" COMPONENT cpp)
+endif()
 if(TRACEFIRE_ONEDNN)
   install(FILES "${TRACEFIRE_DEPS_DIR}/onednn/lib/libdnnl.so.3" DESTINATION "${CMAKE_INSTALL_LIBDIR}"
           COMPONENT cpp)

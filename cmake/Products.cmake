@@ -47,7 +47,24 @@ function(tracefire_program name)
 endfunction()
 
 # The command line's code lies in libtracefire.so, where it reaches the tools; main.cpp only calls it.
+# The commit lies in main.cpp alone, so that a new commit compiles and links nothing else.
+add_custom_target(tracefire_build_info
+  COMMAND "${CMAKE_COMMAND}" "-DSOURCE_DIR=${PROJECT_SOURCE_DIR}" "-DVERSION=${PROJECT_VERSION}"
+          "-DOUTPUT=${TRACEFIRE_GEN_DIR}/build_info.h"
+          -P "${PROJECT_SOURCE_DIR}/cmake/BuildInfo.cmake"
+  BYPRODUCTS "${TRACEFIRE_GEN_DIR}/build_info.h"
+  COMMENT "" VERBATIM)
 tracefire_program(tracefire SOURCE src/tools/cli/main.cpp LIBRARY)
+add_dependencies(tracefire_main tracefire_build_info)
+
+# Manual pages and completions, printed by the program itself, laid out as below share/.
+set(TRACEFIRE_SHARE_DIR "${PROJECT_BINARY_DIR}/share")
+if(NOT CMAKE_CROSSCOMPILING)
+  add_custom_command(OUTPUT "${TRACEFIRE_SHARE_DIR}/man/man1/tracefire.1"
+    COMMAND tracefire_program --write-manual "${TRACEFIRE_SHARE_DIR}"
+    DEPENDS tracefire_program COMMENT "Writing manual pages and completions" VERBATIM)
+  add_custom_target(tracefire_manual ALL DEPENDS "${TRACEFIRE_SHARE_DIR}/man/man1/tracefire.1")
+endif()
 # These work for any framework, also where libtracefire.so is not.
 tracefire_program(tracefire-doctor SOURCE src/tools/doctor/main.cpp
                   ROOMS core/base backends/nvidia tools/doctor tools/monitor tools/inject)
