@@ -11,7 +11,7 @@ import tempfile
 
 import pytest
 
-from conftest import PROGRAM, ROOT, SCHEMAS, Cli
+from conftest import BUILD, PROGRAM, ROOT, SCHEMAS, Cli
 from json_schema import errors
 
 
@@ -328,6 +328,50 @@ def test_the_search_starts_where_a_setting_says(cli, tmp_path):
 
 def test_no_gpu_is_seen_when_all_are_hidden(cli):
     assert cli.json("devices", env={"CUDA_VISIBLE_DEVICES": ""})["why_no_gpu"]
+
+
+@pytest.fixture
+def emulated(cli, tmp_path):
+    """Environment in which the driver and its libraries are the emulator of the C++ tests."""
+    emulator = BUILD / "tests" / "libtf_cuda_emulator.so"
+    if not emulator.exists():
+        pytest.skip("the emulator of NVIDIA's libraries is not built")
+    folder = tmp_path / "emulated"
+    folder.mkdir()
+    for name in ("libcuda.so.1", "libnvidia-ml.so.1", "libnvrtc.so.13", "libcublasLt.so.13"):
+        (folder / name).symlink_to(emulator)
+    return {"TRACEFIRE_CUDA_PATH": str(folder)}
+
+
+def test_gpus_come_first_and_have_their_facts(cli, emulated):
+    env = {**emulated, "TF_EMU_GPUS": "2", "TF_EMU_MEMORY": str(80 << 30), "TF_EMU_CAPABILITY": "90"}
+    document = cli.json("devices", "--libraries", env=env)
+    assert [d["device"] for d in document["devices"]] == ["/GPU:0", "/GPU:1", "/CPU:0"]
+    gpu = document["devices"][0]
+    assert gpu["architecture"] == "sm_90" and gpu["memory_bytes"] == 80 << 30 and gpu["default"]
+    assert "CUDA 13.0" in gpu["driver"]
+    assert document["why_no_gpu"] is None
+    libraries = {entry["name"]: entry for entry in document["libraries"]}
+    assert {"NVIDIA driver", "NVML", "NVRTC", "cuBLASLt"} <= set(libraries)
+    assert libraries["cuBLASLt"]["origin"] == "TRACEFIRE_CUDA_PATH"
+    table = cli("devices", env=env).out
+    assert "80.0 GiB" in table and "No GPU is used" not in table
+    assert "cuBLASLt" in cli("version", env=env).out
+
+
+@pytest.mark.parametrize(
+    "variables, said",
+    [
+        ({"TF_EMU_CUDA": "11040"}, "supports CUDA 11.4 and Tracefire needs 12.0 or newer. Update the NVIDIA driver"),
+        ({"TF_EMU_INIT": "802"}, "nvidia-fabricmanager"),
+        ({"TF_EMU_CAPABILITY": "61"}, "compute capability 6.1 is older than 7.0"),
+    ],
+)
+def test_why_a_gpu_that_is_there_is_not_used(cli, emulated, variables, said):
+    document = cli.json("devices", env={**emulated, **variables})
+    assert [d["device"] for d in document["devices"]] == ["/CPU:0"]
+    assert said in document["why_no_gpu"] and "\n" not in document["why_no_gpu"]
+    assert said in cli("version", env={**emulated, **variables}).out
 
 
 CATALOGUE = json.loads((ROOT / "schema" / "errors.json").read_text())["errors"]
