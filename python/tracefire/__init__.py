@@ -14,6 +14,8 @@ from tracefire import debugging
 from tracefire import errors
 from tracefire._core import Tensor
 from tracefire._core import Variable
+from tracefire._core import proof
+from tracefire._core import reset_proof
 from tracefire._core import stop_gradient
 from tracefire._core import tensor
 from tracefire._tape import GradientTape
@@ -40,6 +42,8 @@ __all__ = [
     "debugging",
     "device",
     "errors",
+    "proof",
+    "reset_proof",
     "stop_gradient",
     "tensor",
 ]
