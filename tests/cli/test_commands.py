@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from random import Random
 
 import pytest
 
@@ -100,6 +101,7 @@ def test_the_schema_checker_finds_what_is_wrong(cli):
         (["devices", "--jsn"], "Did you mean '--json'?"),
         (["devices", "--jsn=3"], "Did you mean '--json'?"),
         (["devices", "-x"], "no option '-x'"),
+        (["devices", "++", "explain"], "the command 'explain' stands where none can"),
         (["devices", "extra"], "'extra' is one too many"),
         (["devices", "--color"], "--color needs a value: auto|always|never"),
         (["devices", "--color", "red"], "One of auto|always|never"),
@@ -148,6 +150,25 @@ def test_a_very_long_argument_gives_a_short_message(cli, words):
 
 def test_many_arguments(cli):
     assert cli("explain", *["101"] * 2000).out.count("TF-E0101 ShapeMismatch") == 2000
+
+
+def test_whatever_the_words_are_the_program_answers(cli):
+    """Words in any order: never a signal, and never silence about what was wrong."""
+    words = [*COMMANDS, "", "-", "--", "++", "-h", "--json", "--json=", "--color", "auto", "--set", "a=b",
+             "threads=2", "--man", "-hx", "-x=1", "TF-E0101", "101", "kInternal", "--libraries", "bash",
+             "a b", "\t", "--=", "-=", "=", "/", "@", "%s%n", "{}", "[]", "\udcff", "é", "0" * 300]  # fmt: skip
+    words.remove("demo") if "demo" in words else None  # trains, and is tested elsewhere
+    random = Random(5)
+    for _ in range(300):
+        given = random.choices(words, k=random.randint(1, 5))
+        done = cli(*given, status=None, input=b"[TF-E0203]")
+        assert done.returncode in (0, 1, 2), given
+        lines = done.err.splitlines()
+        if done.returncode == 2:
+            assert len(lines) == 2 and lines[0].startswith("tracefire: error: [TF-E0502] "), (given, lines)
+            assert done.out == ""
+        else:
+            assert done.out, given
 
 
 def test_help_wins_over_what_else_is_wrong(cli):
@@ -241,7 +262,7 @@ def test_a_full_disk_is_an_error(cli):
     with open("/dev/full", "wb") as full:
         done = subprocess.run([PROGRAM, "explain"], env=cli.env, stdout=full, stderr=subprocess.PIPE, timeout=60)
     assert done.returncode == 1
-    assert b"No space left on device" in done.stderr
+    assert b"[TF-E0404] standard output cannot be written: No space left on device" in done.stderr
 
 
 @pytest.mark.parametrize("ignored", [False, True])
