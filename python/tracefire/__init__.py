@@ -14,6 +14,7 @@ from tracefire import debugging
 from tracefire import errors
 from tracefire._core import Tensor
 from tracefire._core import Variable
+from tracefire._core import fetch
 from tracefire._core import proof
 from tracefire._core import reset_proof
 from tracefire._core import stop_gradient
@@ -42,6 +43,7 @@ __all__ = [
     "debugging",
     "device",
     "errors",
+    "fetch",
     "proof",
     "reset_proof",
     "stop_gradient",
