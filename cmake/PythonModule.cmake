@@ -76,4 +76,5 @@ file(GLOB nanobind_licence "${nanobind_ROOT}/../../nanobind-*.dist-info/licenses
 if(nanobind_licence)
   install(FILES ${nanobind_licence} DESTINATION tracefire/licences RENAME nanobind.txt COMPONENT python)
 endif()
+install(FILES "${TRACEFIRE_PYTHON_DIR}/tracefire/_core.pyi" DESTINATION tracefire COMPONENT python)
 install(FILES "${PROJECT_SOURCE_DIR}/python/tracefire.pth" DESTINATION . COMPONENT python)

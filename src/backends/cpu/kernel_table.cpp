@@ -66,6 +66,14 @@ int64_t product(const std::vector<int64_t>& sizes, size_t first, size_t last) {
   return result;
 }
 
+AxisView view_at(const std::vector<int64_t>& sizes, size_t axis) {
+  return {product(sizes, 0, axis), sizes[axis], product(sizes, axis + 1, sizes.size())};
+}
+
+size_t axis_of(const NodeView& node) {
+  return static_cast<size_t>(node.node->attrs.integer("axis"));
+}
+
 std::vector<int64_t> row_major(const std::vector<int64_t>& sizes) {
   std::vector<int64_t> strides(sizes.size(), 1);
   for (size_t i = sizes.size(); i-- > 1;) strides[i - 1] = strides[i] * sizes[i];

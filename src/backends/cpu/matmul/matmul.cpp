@@ -17,18 +17,45 @@ constexpr int64_t kGrain = 32 * 1024;
 
 struct Blocks {
   int64_t rows, columns;
+  int64_t count(int64_t m, int64_t n) const {
+    return (m + rows - 1) / rows * ((n + columns - 1) / columns);
+  }
 };
 
-/// Tall blocks, because each call packs its part of B anew; columns are cut where rows are few.
-Blocks choose_blocks(int64_t m, int64_t n, int64_t k) {
-  Blocks blocks{m, n};
-  if (m >= 512) {
-    blocks.rows = 128;
-  } else if (m >= 128) {
-    blocks.rows = 64;
-  }
+/// Half of a side, in whole vectors.
+int64_t half(int64_t side) { return (side / 2 + 15) / 16 * 16; }
+
+/// Few rows: all of them in one block, so that B is read once.
+Blocks choose_columns(int64_t m, int64_t n) {
   // A row or two is a walk over B, best along long stretches of its rows.
-  if ((m + blocks.rows - 1) / blocks.rows < 8 && n >= 512) blocks.columns = m < 16 ? 1024 : 256;
+  const int64_t columns = m < 16 ? 1024 : 256;
+  return {m, n >= 512 ? columns : n};
+}
+
+/// Large blocks, near to squares: a product of r rows and c columns packs c / (r + c) of its
+/// operands for nothing when its neighbours do the same. They shrink only until there are
+/// enough for many threads.
+Blocks choose_squares(int64_t m, int64_t n, int64_t matrices) {
+  constexpr int64_t kLargest = 1024, kEnough = 16, kScarce = 8;
+  Blocks blocks{std::min(m, kLargest), std::min(n, kLargest)};
+  while (matrices * blocks.count(m, n) < kEnough) {
+    if (blocks.rows >= blocks.columns && blocks.rows > 128) {
+      blocks.rows = half(blocks.rows);
+    } else if (blocks.columns > 256) {
+      blocks.columns = half(blocks.columns);
+    } else if (blocks.rows > 128) {
+      blocks.rows = half(blocks.rows);
+    } else {
+      break;
+    }
+  }
+  if (matrices * blocks.count(m, n) < kScarce && blocks.rows > 64) blocks.rows = 64;
+  return blocks;
+}
+
+/// By sizes alone, so that a result has the same bits on any number of threads.
+Blocks choose_blocks(int64_t m, int64_t n, int64_t k, int64_t matrices) {
+  Blocks blocks = m < 128 ? choose_columns(m, n) : choose_squares(m, n, matrices);
   const auto work = [&] { return 2 * blocks.rows * blocks.columns * k; };
   while (blocks.rows < m && work() < kLeastBlock) blocks.rows *= 2;
   while (blocks.columns < n && work() < kLeastBlock) blocks.columns *= 2;
@@ -85,15 +112,14 @@ class BlockedProduct {
   bool make(DType dtype, const Problem& p, MakeGemm make_gemm) {
     problem_ = p;
     size_ = static_cast<int64_t>(dtype_size(dtype));
-    blocks_ = choose_blocks(p.m, p.n, p.k);
+    blocks_ = choose_blocks(p.m, p.n, p.k, p.batch);
     row_blocks_ = (p.m + blocks_.rows - 1) / blocks_.rows;
     column_blocks_ = (p.n + blocks_.columns - 1) / blocks_.columns;
     for (int edge = 0; edge < 4; ++edge) {
       const int64_t rows = edge & 1 ? p.m - (row_blocks_ - 1) * blocks_.rows : blocks_.rows;
       const int64_t columns =
           edge & 2 ? p.n - (column_blocks_ - 1) * blocks_.columns : blocks_.columns;
-      const GemmShape shape{rows,      columns, p.k,        p.a_row, p.a_column,
-                            p.b_row, p.b_column, p.n};
+      const GemmShape shape{rows, columns, p.k, p.a_row, p.a_column, p.b_row, p.b_column, p.n};
       gemms_[edge] = make_gemm(dtype, shape);
       if (!gemms_[edge]) return false;
     }

@@ -25,16 +25,6 @@ BoundLaunch bind_reduce(const NodeView& node) {
   return make_launch("cpu_reduce", run, reduction.workspace_bytes());
 }
 
-/// An array seen as [outer, size, inner] around an axis.
-struct AxisView {
-  int64_t outer, size, inner;
-};
-AxisView view_of(const NodeView& node) {
-  const std::vector<int64_t> sizes = sizes_of(node.inputs[0]);
-  const size_t axis = static_cast<size_t>(node.node->attrs.integer("axis"));
-  return {product(sizes, 0, axis), sizes[axis], product(sizes, axis + 1, sizes.size())};
-}
-
 /// Calls fn(T()) with the type that elements of `dtype` are compared as; bool as its byte.
 template <class Fn>
 void with_ordered(DType dtype, Fn&& fn) {
@@ -67,7 +57,7 @@ void arg_columns(const T* x, const AxisView& view, int64_t columns, int64_t* bes
 
 template <bool largest>
 BoundLaunch bind_arg(const NodeView& node) {
-  const AxisView view = view_of(node);
+  const AxisView view = view_at(sizes_of(node.inputs[0]), axis_of(node));
   const DType dtype = node.inputs[0].dtype, index = node.outputs[0].dtype;
   if (view.size == 0 && view.outer * view.inner > 0) {
     return error(ErrorCode::kShapeMismatch, "input 0 is ", node.inputs[0].str(), " and axis ",
@@ -140,7 +130,7 @@ void cumsum_columns(const T* x, T* y, const AxisView& view, int64_t columns, boo
 }
 
 BoundLaunch bind_cumsum(const NodeView& node) {
-  const AxisView view = view_of(node);
+  const AxisView view = view_at(sizes_of(node.inputs[0]), axis_of(node));
   const bool exclusive = node.node->attrs.flag("exclusive");
   const bool reverse = node.node->attrs.flag("reverse");
   const DType dtype = node.inputs[0].dtype;
