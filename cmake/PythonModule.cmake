@@ -68,7 +68,9 @@ if(TRACEFIRE_ONEDNN)
   install(DIRECTORY "${TRACEFIRE_DEPS_DIR}/onednn/licence/" DESTINATION tracefire/licences/onednn
           COMPONENT python)
 endif()
-# The licences of what is compiled in.
+# The licences of what is compiled in, the embedded digits among it.
+install(FILES "${PROJECT_SOURCE_DIR}/data/README.md" DESTINATION tracefire/licences RENAME digits.md
+        COMPONENT python)
 foreach(package libxbyak-dev libhwy-dev nlohmann-json3-dev libcli11-dev libgomp1)
   if(EXISTS "/usr/share/doc/${package}/copyright")
     install(FILES "/usr/share/doc/${package}/copyright" DESTINATION tracefire/licences RENAME ${package}.txt

@@ -36,7 +36,7 @@ JSON_COMMANDS = {
 
 
 def test_every_command_is_tested():
-    assert {"devices", "explain", "settings", "version", "completion", "help"} <= set(COMMANDS)
+    assert {"demo", "devices", "explain", "settings", "version", "completion", "help"} <= set(COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
