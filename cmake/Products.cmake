@@ -27,6 +27,14 @@ endif()
 set_target_properties(tracefire PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
 add_library(tracefire::tracefire ALIAS tracefire)
 
+include(GNUInstallDirs)
+# Where programs find libtracefire.so: beside them, in the build, and where it is installed.
+set(program_rpath "$ORIGIN" "$ORIGIN/../lib" "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+list(REMOVE_DUPLICATES program_rpath)
+if(SKBUILD)  # in the wheel: tracefire/bin/tracefire and tracefire/libtracefire.so.0
+  set(program_rpath "$ORIGIN/..")
+endif()
+
 # tracefire_program(name SOURCE file [ROOMS room...] [LIBRARY]): a program, made once its main exists.
 # With LIBRARY it is linked to libtracefire.so, else it holds the objects of ROOMS.
 function(tracefire_program name)
@@ -38,7 +46,8 @@ function(tracefire_program name)
   add_library(${name}_main OBJECT "${source}")
   tracefire_compile(${name}_main)
   add_executable(${name}_program $<TARGET_OBJECTS:${name}_main>)
-  set_target_properties(${name}_program PROPERTIES OUTPUT_NAME ${name} LINKER_LANGUAGE CXX)
+  set_target_properties(${name}_program PROPERTIES OUTPUT_NAME ${name} LINKER_LANGUAGE CXX
+                        INSTALL_RPATH "${program_rpath}")
   if(ARG_LIBRARY)
     target_link_libraries(${name}_program PRIVATE tracefire)
   endif()

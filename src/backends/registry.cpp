@@ -195,6 +195,7 @@ std::vector<UsedLibrary> used_libraries() {
       std::string version = nvidia::facts(library).part_of_driver ? driver : "";
       if (version.empty() && open->version != 0) {
         version = nvidia::version_text(library, open->version);
+        if (library == nvidia::Library::kDriver) version = "CUDA " + version;
       }
       used.push_back({name, version, open->path, open->origin});
     }

@@ -8,10 +8,11 @@ import re
 import subprocess
 import sys
 import tempfile
+from random import Random
 
 import pytest
 
-from conftest import PROGRAM, ROOT, SCHEMAS, Cli
+from conftest import BUILD, PROGRAM, ROOT, SCHEMAS, Cli
 from json_schema import errors
 
 
@@ -35,7 +36,7 @@ JSON_COMMANDS = {
 
 
 def test_every_command_is_tested():
-    assert {"devices", "explain", "settings", "version", "completion", "help"} <= set(COMMANDS)
+    assert {"demo", "devices", "explain", "settings", "version", "completion", "help"} <= set(COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -100,6 +101,7 @@ def test_the_schema_checker_finds_what_is_wrong(cli):
         (["devices", "--jsn"], "Did you mean '--json'?"),
         (["devices", "--jsn=3"], "Did you mean '--json'?"),
         (["devices", "-x"], "no option '-x'"),
+        (["devices", "++", "explain"], "the command 'explain' stands where none can"),
         (["devices", "extra"], "'extra' is one too many"),
         (["devices", "--color"], "--color needs a value: auto|always|never"),
         (["devices", "--color", "red"], "One of auto|always|never"),
@@ -148,6 +150,25 @@ def test_a_very_long_argument_gives_a_short_message(cli, words):
 
 def test_many_arguments(cli):
     assert cli("explain", *["101"] * 2000).out.count("TF-E0101 ShapeMismatch") == 2000
+
+
+def test_whatever_the_words_are_the_program_answers(cli):
+    """Words in any order: never a signal, and never silence about what was wrong."""
+    words = [*COMMANDS, "", "-", "--", "++", "-h", "--json", "--json=", "--color", "auto", "--set", "a=b",
+             "threads=2", "--man", "-hx", "-x=1", "TF-E0101", "101", "kInternal", "--libraries", "bash",
+             "a b", "\t", "--=", "-=", "=", "/", "@", "%s%n", "{}", "[]", "\udcff", "é", "0" * 300]  # fmt: skip
+    words.remove("demo") if "demo" in words else None  # trains, and is tested elsewhere
+    random = Random(5)
+    for _ in range(300):
+        given = random.choices(words, k=random.randint(1, 5))
+        done = cli(*given, status=None, input=b"[TF-E0203]")
+        assert done.returncode in (0, 1, 2), given
+        lines = done.err.splitlines()
+        if done.returncode == 2:
+            assert len(lines) == 2 and lines[0].startswith("tracefire: error: [TF-E0502] "), (given, lines)
+            assert done.out == ""
+        else:
+            assert done.out, given
 
 
 def test_help_wins_over_what_else_is_wrong(cli):
@@ -241,7 +262,7 @@ def test_a_full_disk_is_an_error(cli):
     with open("/dev/full", "wb") as full:
         done = subprocess.run([PROGRAM, "explain"], env=cli.env, stdout=full, stderr=subprocess.PIPE, timeout=60)
     assert done.returncode == 1
-    assert b"No space left on device" in done.stderr
+    assert b"[TF-E0404] standard output cannot be written: No space left on device" in done.stderr
 
 
 @pytest.mark.parametrize("ignored", [False, True])
@@ -328,6 +349,50 @@ def test_the_search_starts_where_a_setting_says(cli, tmp_path):
 
 def test_no_gpu_is_seen_when_all_are_hidden(cli):
     assert cli.json("devices", env={"CUDA_VISIBLE_DEVICES": ""})["why_no_gpu"]
+
+
+@pytest.fixture
+def emulated(cli, tmp_path):
+    """Environment in which the driver and its libraries are the emulator of the C++ tests."""
+    emulator = BUILD / "tests" / "libtf_cuda_emulator.so"
+    if not emulator.exists():
+        pytest.skip("the emulator of NVIDIA's libraries is not built")
+    folder = tmp_path / "emulated"
+    folder.mkdir()
+    for name in ("libcuda.so.1", "libnvidia-ml.so.1", "libnvrtc.so.13", "libcublasLt.so.13"):
+        (folder / name).symlink_to(emulator)
+    return {"TRACEFIRE_CUDA_PATH": str(folder)}
+
+
+def test_gpus_come_first_and_have_their_facts(cli, emulated):
+    env = {**emulated, "TF_EMU_GPUS": "2", "TF_EMU_MEMORY": str(80 << 30), "TF_EMU_CAPABILITY": "90"}
+    document = cli.json("devices", "--libraries", env=env)
+    assert [d["device"] for d in document["devices"]] == ["/GPU:0", "/GPU:1", "/CPU:0"]
+    gpu = document["devices"][0]
+    assert gpu["architecture"] == "sm_90" and gpu["memory_bytes"] == 80 << 30 and gpu["default"]
+    assert "CUDA 13.0" in gpu["driver"]
+    assert document["why_no_gpu"] is None
+    libraries = {entry["name"]: entry for entry in document["libraries"]}
+    assert {"NVIDIA driver", "NVML", "NVRTC", "cuBLASLt"} <= set(libraries)
+    assert libraries["cuBLASLt"]["origin"] == "TRACEFIRE_CUDA_PATH"
+    table = cli("devices", env=env).out
+    assert "80.0 GiB" in table and "No GPU is used" not in table
+    assert "cuBLASLt" in cli("version", env=env).out
+
+
+@pytest.mark.parametrize(
+    "variables, said",
+    [
+        ({"TF_EMU_CUDA": "11040"}, "supports CUDA 11.4 and Tracefire needs 12.0 or newer. Update the NVIDIA driver"),
+        ({"TF_EMU_INIT": "802"}, "nvidia-fabricmanager"),
+        ({"TF_EMU_CAPABILITY": "61"}, "compute capability 6.1 is older than 7.0"),
+    ],
+)
+def test_why_a_gpu_that_is_there_is_not_used(cli, emulated, variables, said):
+    document = cli.json("devices", env={**emulated, **variables})
+    assert [d["device"] for d in document["devices"]] == ["/CPU:0"]
+    assert said in document["why_no_gpu"] and "\n" not in document["why_no_gpu"]
+    assert said in cli("version", env={**emulated, **variables}).out
 
 
 CATALOGUE = json.loads((ROOT / "schema" / "errors.json").read_text())["errors"]

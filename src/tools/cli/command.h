@@ -85,6 +85,11 @@ CLI::Option* add_json_flag(CLI::App& app, bool& json, const std::string& schema)
 CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& target,
                         std::vector<std::string> words, const std::string& text);
 
+/// An option that takes a whole number of at least `least`; the last one given counts. `target`
+/// keeps its value where the option is not given.
+CLI::Option* add_number(CLI::App& app, const std::string& name, int64_t& target, int64_t least,
+                        const std::string& text);
+
 /// "2026-11-30T14:15:00Z": now.
 std::string utc_now();
 

@@ -4,6 +4,7 @@
 
 namespace tracefire::cli {
 
+Command demo_command();
 Command devices_command();
 Command explain_command();
 Command settings_command();
@@ -12,7 +13,7 @@ Command completion_command();
 Command help_command();
 
 std::vector<Command> all_commands() {
-  return {devices_command(), explain_command(),    settings_command(),
+  return {demo_command(),    devices_command(),    explain_command(), settings_command(),
           version_command(), completion_command(), help_command()};
 }
 

@@ -192,7 +192,7 @@ void Console::flush() {
   const int problem = write_all(STDOUT_FILENO, text);
   if (problem == EPIPE) throw BrokenPipe{};
   if (problem == 0) return;
-  error(ErrorCode::kBadFile, "standard output cannot be written: ", std::strerror(problem),
+  error(ErrorCode::kCannotWrite, "standard output cannot be written: ", std::strerror(problem),
         ". An open file, pipe or terminal with room was expected. Send the output elsewhere.")
       .throw_if_error();
 }

@@ -59,7 +59,7 @@ void write_file(const std::filesystem::path& path, const std::string& text) {
   file << text;
   file.close();
   if (problem || !file) {
-    error(ErrorCode::kBadFile, "the file ", path.string(),
+    error(ErrorCode::kCannotWrite, "the file ", path.string(),
           " cannot be written: ", problem ? problem.message() : std::strerror(errno),
           ". A folder that this user may write to was expected.")
         .throw_if_error();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the words of the command line to an exit status.
 #include <algorithm>
+#include <charconv>
 #include <exception>
 
 #include "core/base/settings_file.h"
@@ -94,6 +95,9 @@ void refuse_extras(const Manual& manual, const CommandPage& page,
     if (page.name.empty()) {
       std::vector<std::string> names;
       for (const CommandPage& command : manual.commands) names.push_back(command.name);
+      if (std::find(names.begin(), names.end(), word) != names.end()) {
+        wrong_usage("the command ", shown, " stands where none can: only one is given.");
+      }
       wrong_usage("there is no command ", shown, ".", did_you_mean(word, names));
     }
     wrong_usage("the argument ", shown, " is one too many.");
@@ -199,6 +203,21 @@ void say_error(const Console& console, const std::string& text, const std::strin
 
 CLI::Option* add_json_flag(CLI::App& app, bool& json, const std::string& schema) {
   return app.add_flag("--json", json, "prints one JSON document (schema " + schema + ")");
+}
+
+CLI::Option* add_number(CLI::App& app, const std::string& name, int64_t& target, int64_t least,
+                        const std::string& text) {
+  const auto read = [name, &target, least](const std::string& given) {
+    const char* end = given.data() + given.size();
+    int64_t value = 0;
+    const auto [stop, failure] = std::from_chars(given.data(), end, value);
+    if (failure != std::errc() || stop != end || value < least) {
+      wrong_usage(name, " was given '", printable(given), "'. A whole number of at least ", least,
+                  " was expected.");
+    }
+    target = value;
+  };
+  return app.add_option_function<std::string>(name, read, text)->type_name("N")->take_last();
 }
 
 CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& target,
