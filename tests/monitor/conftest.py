@@ -11,6 +11,10 @@ BUILD = pathlib.Path(os.environ.get("TRACEFIRE_BUILD_DIR", pathlib.Path(__file__
 PROGRAM = BUILD / "bin" / "tracefire-monitor"
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: takes more than five seconds")
+
+
 class Machine:
     """A machine whose GPUs are what `script()` was last given."""
 

@@ -189,7 +189,7 @@ std::string Run::text_of(const Snapshot& snapshot, bool first) {
     const auto format = parse_query_format(options_.format);
     std::vector<const Gpu*> gpus;
     for (const Gpu& gpu : snapshot.gpus) gpus.push_back(&gpu);
-    return (first && format->header ? query_header(*fields, *format) : "") +
+    return (first && format->header ? query_header(*fields) : "") +
            query_rows(*fields, *format, snapshot, gpus);
   }
   std::vector<AlertEvent> firing;

@@ -135,7 +135,9 @@ std::string health_words(const Health& health) {
     words = "busy share not readable";
   }
   if (!health.causes.empty()) {
-    words += "; likely cause: ";
+    const bool low = !health.grade || *health.grade == health::Grade::kLow ||
+                     *health.grade == health::Grade::kIdle;
+    words += low ? "; likely cause: " : "; ";
     words += health::kCauses[static_cast<int>(health.causes.front())].text;
     if (!health.culprit.empty()) words += ": " + health.culprit;
   }

@@ -243,12 +243,13 @@ Result<QueryFormat> parse_query_format(std::string_view text) {
   return format;
 }
 
-std::string query_header(const std::vector<const QueryField*>& fields, const QueryFormat& format) {
+std::string query_header(const std::vector<const QueryField*>& fields) {
   std::string line;
   for (const QueryField* field : fields) {
     if (!line.empty()) line += ", ";
     line += field->name;
-    if (format.units && field->unit[0] != '\0') line += std::string(" [") + field->unit + "]";
+    // nvidia-smi keeps the units in the header also under nounits.
+    if (field->unit[0] != '\0') line += std::string(" [") + field->unit + "]";
   }
   return line + "\n";
 }

@@ -24,7 +24,7 @@ Result<std::vector<const QueryField*>> parse_query(std::string_view names);
 Result<QueryFormat> parse_query_format(std::string_view text);
 
 /// "timestamp, name, utilization.gpu [%]" with a line end.
-std::string query_header(const std::vector<const QueryField*>& fields, const QueryFormat& format);
+std::string query_header(const std::vector<const QueryField*>& fields);
 /// One line a GPU.
 std::string query_rows(const std::vector<const QueryField*>& fields, const QueryFormat& format,
                        const Snapshot& snapshot, const std::vector<const Gpu*>& gpus);

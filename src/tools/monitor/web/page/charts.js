@@ -11,17 +11,18 @@ function svgNode(name, attributes, parent) {
   return node;
 }
 
-// A round number at or above `value`: 1, 2, 2.5 or 5 times a power of ten.
+// A round number at or above `value`.
 function roundUp(value) {
   if (!(value > 0)) return 1;
   const power = Math.pow(10, Math.floor(Math.log10(value)));
-  for (const step of [1, 2, 2.5, 5, 10]) {
+  for (const step of [1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10]) {
     if (value <= step * power * 1.0000001) return step * power;
   }
   return 10 * power;
 }
 
-// One chart. `spec`: title, series [{key, label}], top (fixed maximum) or null, text (value -> words).
+// One chart. `spec`: title, series [{key, label}], top (fixed maximum) or null, least (smallest maximum
+// where there is no top), axis and text (value -> words).
 class Chart {
   constructor(parent, spec) {
     this.spec = spec;
@@ -68,27 +69,29 @@ class Chart {
     const box = this.svg.getBoundingClientRect();
     const width = Math.max(160, Math.round(box.width));
     const height = Math.max(80, Math.round(box.height));
-    const left = 44, right = 6, top = 8, bottom = 18;
+    const right = 6, top = 8, bottom = 18;
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     this.svg.replaceChildren();
     const end = times.length ? times[times.length - 1] : Date.now();
     const begin = end - seconds * 1000;
     let most = this.spec.top;
     if (!most) {
-      most = limit || 0;
+      most = Math.max(limit || 0, this.spec.least || 0);
       for (const series of this.spec.series) {
         for (const value of columns[series.key]) if (value !== null) most = Math.max(most, value);
       }
       most = roundUp(most);
     }
+    const labels = [0, 0.5, 1].map((part) => this.spec.axis(most * part));
+    const left = 12 + 6.6 * Math.max(6, ...labels.map((label) => label.length));
     const x = (time) => left + (width - left - right) * (time - begin) / (end - begin);
     const y = (value) => top + (height - top - bottom) * (1 - Math.min(value, most) / most);
-    for (const part of [0, 0.5, 1]) {
+    [0, 0.5, 1].forEach((part, i) => {
       const at = Math.round(y(most * part)) + 0.5;
       svgNode("line", {class: "grid", x1: left, x2: width - right, y1: at, y2: at}, this.svg);
       const label = svgNode("text", {x: left - 6, y: at + 4, "text-anchor": "end"}, this.svg);
-      label.textContent = this.spec.axis(most * part);
-    }
+      label.textContent = labels[i];
+    });
     for (const part of [0, 1]) {
       const label = svgNode("text", {x: part ? width - right : left, y: height - 4,
                                      "text-anchor": part ? "end" : "start"}, this.svg);

@@ -62,13 +62,13 @@ class Card {
         series: [{key: "gpu_utilization_percent", label: "busy"}, {key: "sm_activity_percent", label: "SM"}]}),
       new Chart(charts, {title: "Memory", top: 100, axis: percent, text: (v) => fixed(v, 1, "\u202f%"),
         series: [{key: "memory_percent", label: "used"}]}),
-      new Chart(charts, {title: "Power", top: null, axis: (v) => whole(v) + "\u202fW", text: (v) => fixed(v, 0, "\u202fW"),
+      new Chart(charts, {title: "Power", top: null, least: 10, axis: (v) => whole(v) + "\u202fW", text: (v) => fixed(v, 0, "\u202fW"),
         series: [{key: "power_watts", label: "power"}]}),
       new Chart(charts, {title: "Temperature", top: 100, axis: (v) => whole(v) + "\u202f\u00b0C",
         text: (v) => fixed(v, 0, "\u202f\u00b0C"), series: [{key: "temperature_celsius", label: "GPU"}]}),
-      new Chart(charts, {title: "PCIe", top: null, axis: rate, text: rate,
+      new Chart(charts, {title: "PCIe", top: null, least: 1e6, axis: rate, text: rate,
         series: [{key: "pcie_bytes_per_second", label: "both directions"}]}),
-      new Chart(charts, {title: "NVLink", top: null, axis: rate, text: rate,
+      new Chart(charts, {title: "NVLink", top: null, least: 1e6, axis: rate, text: rate,
         series: [{key: "nvlink_bytes_per_second", label: "both directions"}]}),
     ];
     this.details = node("dl", null, null, this.root);
@@ -124,7 +124,7 @@ class Card {
   showDetails(gpu) {
     const throttle = (gpu.throttle_reasons || []).filter((r) => r !== "gpu_idle");
     const link = gpu.pcie_generation === null ? DASH : `gen ${gpu.pcie_generation} \u00d7${gpu.pcie_lanes}`;
-    const ecc = gpu.ecc_uncorrected === null ? DASH : `${gpu.ecc_corrected} corrected, ${gpu.ecc_uncorrected} not`;
+    const ecc = gpu.ecc_uncorrected === null ? DASH : `${gpu.ecc_corrected} corrected, ${gpu.ecc_uncorrected} uncorrected`;
     const rows = [
       ["SM clock", gpu.clock_sm_mhz === null ? DASH : `${gpu.clock_sm_mhz} of ${gpu.clock_sm_max_mhz ?? DASH} MHz`],
       ["Memory clock", fixed(gpu.clock_memory_mhz, 0, " MHz")],
@@ -178,7 +178,7 @@ class Card {
 }
 
 const COLUMNS = [
-  ["pid", "PID", (p) => p.pid, "number"],
+  ["pid", "PID", (p) => p.pid],
   ["user", "User", (p) => p.user || DASH],
   ["container", "Container", (p) => p.container || DASH],
   ["gpu", "GPU", (p) => p.gpu + (p.gpu_instance === null ? "" : `:${p.gpu_instance}`)],
