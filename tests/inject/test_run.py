@@ -45,7 +45,7 @@ def test_statuses_of_what_cannot_be_started(box, tmp_path):
 
 def test_streams_and_environment_are_the_programs_own(box, tmp_path):
     script = 'read line; echo "out $line"; echo err >&2; echo "$0 $# $KEPT"'
-    done = subprocess_with_input(box, ["--", "sh", "-c", script, "name", "two words"], "hello\n", KEPT="yes")
+    done = subprocess_with_input(box, ["--quiet", "--", "sh", "-c", script, "name", "two words"], "hello\n", KEPT="yes")
     assert done.stdout == "out hello\nname 1 yes\n"
     assert done.stderr == "err\n"
 

@@ -11,8 +11,15 @@ namespace {
 
 constexpr char kUsage[] =
     "usage: tracefire-prove [options] -- COMMAND [ARGUMENT...]\n"
-    "Runs a program and its children and proves whether they used the GPU.\n"
+    "       tracefire-prove [options] --from DIR\n"
+    "Runs a program and its children and proves whether they used the GPU. Ends with the "
+    "program's\n"
+    "exit status (128 + signal, 126, 127), or 3 where it succeeded but --require is missed.\n"
     "  --out DIR        keeps records and reports in DIR, which must be new or empty\n"
+    "  --from DIR       analyses again what --out kept\n"
+    "  --json           prints the report on stdout as JSON\n"
+    "  --quiet          prints no report\n"
+    "  --require PLACE  'on-gpu' or 'partly-on-gpu'\n"
     "  --limit BYTES    most bytes of single events a process (33554432)\n"
     "  --graphs LEVEL   'node' shows the kernels of CUDA graphs, 'graph' whole graphs (node)\n"
     "  --beat MS        how often records are collected (250)\n";
@@ -38,6 +45,14 @@ int main(int argc, char** argv) {
       std::fputs(kUsage, stdout);
       return 0;
     }
+    if (word == "--json") {
+      request.json = true;
+      continue;
+    }
+    if (word == "--quiet") {
+      request.quiet = true;
+      continue;
+    }
     if (i + 1 == argc) return wrong(std::string(word) + " needs a value, or is no option");
     const std::string value = argv[++i];
     char* end = nullptr;
@@ -45,6 +60,10 @@ int main(int argc, char** argv) {
     const bool is_number = !value.empty() && *end == '\0' && number >= 0;
     if (word == "--out") {
       request.out = value;
+    } else if (word == "--from") {
+      request.from = value;
+    } else if (word == "--require" && (value == "on-gpu" || value == "partly-on-gpu")) {
+      request.require = value;
     } else if (word == "--limit" && is_number) {
       request.window_limit = number;
     } else if (word == "--beat" && is_number && number >= 10 && number <= 60000) {
@@ -56,6 +75,8 @@ int main(int argc, char** argv) {
     }
   }
   request.command.assign(argv + i, argv + argc);
-  if (request.command.empty()) return wrong("no command was given");
+  if (request.command.empty() == request.from.empty()) {
+    return wrong(request.from.empty() ? "no command was given" : "--from takes no command");
+  }
   return tracefire::inject::prove(request);
 }

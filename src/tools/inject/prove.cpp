@@ -3,18 +3,83 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 
 #include "tools/inject/escape.h"
+#include "tools/inject/report.h"
 #include "tools/inject/run.h"
 
 namespace tracefire::inject {
+namespace {
+
+namespace fs = std::filesystem;
+
+int refuse(const Status& status) {
+  std::fprintf(stderr, "tracefire prove: %s\n", printable(status.str()).c_str());
+  return 2;
+}
+
+Result<Session> read_session_file(const std::string& folder) {
+  const std::string path = folder + "/session.json";
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return error(ErrorCode::kFileNotFound, path, " cannot be read. Expected a folder that ",
+                 "`tracefire prove --out` made.");
+  }
+  std::stringstream text;
+  text << file.rdbuf();
+  return read_session(text.str());
+}
+
+Status write_reports(const Report& report, const std::string& folder) {
+  TF_RETURN_IF_ERROR(write_private(folder + "/report.txt", report_text(report)));
+  TF_RETURN_IF_ERROR(write_private(
+      folder + "/report.json",
+      report_json(report).dump(1, ' ', false, Json::error_handler_t::replace) + "\n"));
+  TF_RETURN_IF_ERROR(write_private(folder + "/report.html", report_html(report)));
+  return write_private(folder + "/trace.json", report_perfetto(report));
+}
+
+bool verdict_met(const Report& report, const std::string& require) {
+  if (require.empty()) return true;
+  if (require == "partly-on-gpu") {
+    return report.place == Place::kOnGpu || report.place == Place::kPartlyOnGpu;
+  }
+  return report.place == Place::kOnGpu;
+}
+
+/// Analyses what lies in `folder` and tells it.
+int tell(const ProveRequest& request, const std::string& folder, const Session& session) {
+  std::string damage;
+  const Result<std::vector<ProcessRecord>> records = read_records(folder, &damage);
+  if (!records.ok()) return refuse(records.status());
+  const Report report = analyse(session, *records, damage);
+  if (request.json) {
+    const std::string text =
+        report_json(report).dump(2, ' ', false, Json::error_handler_t::replace);
+    std::fprintf(stdout, "%s\n", text.c_str());
+    std::fflush(stdout);
+  }
+  if (!request.quiet && !(request.json && !request.from.empty())) {
+    std::fputs(report_text(report).c_str(), request.from.empty() ? stderr : stdout);
+  }
+  if (!request.out.empty()) {
+    if (const Status status = write_reports(report, folder); !status.ok()) return refuse(status);
+  }
+  const int status = request.from.empty() ? session.ending.status : 0;
+  return status == 0 && !verdict_met(report, request.require) ? kMissedVerdict : status;
+}
+
+}  // namespace
 
 int prove(const ProveRequest& request) {
-  const Result<std::string> folder = make_folder(request.out);
-  if (!folder.ok()) {
-    std::fprintf(stderr, "tracefire prove: %s\n", printable(folder.status().str()).c_str());
-    return 2;
+  if (!request.from.empty()) {
+    const Result<Session> session = read_session_file(request.from);
+    return session.ok() ? tell(request, request.from, *session) : refuse(session.status());
   }
+  const Result<std::string> folder = make_folder(request.out);
+  if (!folder.ok()) return refuse(folder.status());
   RunOptions options;
   options.command = request.command;
   options.folder = *folder;
@@ -22,22 +87,25 @@ int prove(const ProveRequest& request) {
   options.graphs_by_node = request.graphs_by_node;
   options.beat_ms = request.beat_ms;
   const Result<Session> session = run_and_record(options);
+  int status = 2;
   if (!session.ok()) {
-    std::fprintf(stderr, "tracefire prove: %s\n", printable(session.status().str()).c_str());
-    return 2;
-  }
-  if (!session->ending.start_error.empty()) {
+    refuse(session.status());
+  } else if (!session->ending.start_error.empty()) {
     std::fprintf(stderr, "tracefire prove: %s: %s\n", printable(request.command.front()).c_str(),
                  session->ending.start_error.c_str());
-  }
-  if (session->tracing != "on") {
-    std::fprintf(stderr, "tracefire prove: not traced: %s\n", printable(session->tracing).c_str());
+    status = session->ending.status;
+  } else {
+    if (session->tracing != "on") {
+      std::fprintf(stderr, "tracefire prove: not traced: %s\n",
+                   printable(session->tracing).c_str());
+    }
+    status = tell(request, *folder, *session);
   }
   if (request.out.empty()) {
     std::error_code ignored;
-    std::filesystem::remove_all(*folder, ignored);
+    fs::remove_all(*folder, ignored);
   }
-  return session->ending.status;
+  return status;
 }
 
 }  // namespace tracefire::inject

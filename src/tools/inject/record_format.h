@@ -54,8 +54,8 @@ enum class Section : uint8_t {
                 ///< graph nodes; device mask)
   kCopies = 7,  ///< n, then n x (copy kind, source kind, destination kind, count, bytes, ns, max
                 ///< ns, asynchronous ones)
-  kApis = 8,       ///< n, then n x (ApiClass, runtime (1) or driver (0), number, count, ns, max ns)
-  kMemory = 9,     ///< n, then n x (device, memory kind, bytes now, peak bytes, allocations)
+  kApis = 8,    ///< n, then n x (ApiClass, runtime (1) or driver (0), number, count, ns, max ns)
+  kMemory = 9,  ///< n, then n x (device, memory kind, bytes now, peak bytes, allocations)
   kHostTime = 10,  ///< bucket ns, n, then n x (launches, ns in launches, ns in waits, ns in copies,
                    ///< CPU ns)
   kGpuTime = 11,   ///< device, bucket ns, n, then n x (busy ns, compute, communication, copies,

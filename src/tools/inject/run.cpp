@@ -122,6 +122,10 @@ Result<Session> run_and_record(const RunOptions& options) {
                                [&](pid_t pid) { sampler.look(pid); });
   session.wall_ns = clock_ns(CLOCK_MONOTONIC) - begun;
 
+  if (sampler.gpus().empty()) {
+    const nvidia::Inventory& found = stack.inventory();
+    if (found.problem) session.gpu_problem = found.problem->line();
+  }
   session.nvml_problem = sampler.nvml_problem();
   session.driver_version = sampler.driver_version();
   session.gpus = sampler.gpus();
