@@ -100,6 +100,7 @@ class Runner:
         # Reports are made again from the records.
         for name_of_report in ("report.txt", "report.json", "report.html", "trace.json"):
             (out / name_of_report).unlink(missing_ok=True)
+        shutil.rmtree(out / "tensorboard", ignore_errors=True)
         files = {p.name: p.stat().st_size for p in sorted(out.glob("*"))} if out.exists() else {}
         self.results["programs"][name] = {"status": status, "wall_s": round(seconds, 2), "rows": rows, "files": files,
                                           "report": found}

@@ -79,7 +79,7 @@ def test_ignored_child_signal_is_no_obstacle(box):
 def test_files_are_private(box, tmp_path):
     box.prove("--out", tmp_path / "out", "--", box.program, "training", "3")
     assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o700
-    for path in (tmp_path / "out").iterdir():
+    for path in (p for p in (tmp_path / "out").rglob("*") if p.is_file()):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
 
 

@@ -416,6 +416,15 @@ void add_notes(Report& report, const std::vector<ProcessRecord>& records,
       }
     }
   }
+  for (const std::string& text : report.session->notes) note(printable(text));
+  if (report.evidence != Evidence::kTraced && report.session->tracing != "on") {
+    note("not traced: " + printable(report.session->tracing));
+  }
+  if (report.evidence == Evidence::kSampled) {
+    note(
+        "without CUPTI's records it is not known which kernels ran, how long each took, what was "
+        "copied, why the GPU waited, nor which process kept a shared GPU busy");
+  }
   if (!damage.empty()) note(damage);
   if (report.session->processes_left_out > 0) note("more processes ran than were looked at");
 }
@@ -429,21 +438,30 @@ void judge_without_records(Report& report) {
     report.reason = "no process of the program started CUDA";
     return;
   }
-  int busy = -1;
+  double sum = 0;
+  int looks = 0;
   for (const Sample& sample : s.samples) {
     for (const GpuSample& g : sample.gpus) {
-      if (g.tree_memory > 0) busy = std::max(busy, g.busy_percent);
+      if (g.tree_memory <= 0 || g.busy_percent < 0) continue;
+      sum += g.busy_percent;
+      ++looks;
     }
   }
-  if (busy < 0) {
+  if (looks == 0) {
     report.reason = "nothing was recorded and NVML showed no process of the program on a GPU";
+    if (!s.nvml_problem.empty()) report.reason = "nothing was recorded and NVML does not answer";
     return;
   }
+  const double busy = sum / looks;
   report.evidence = Evidence::kSampled;
-  report.place = busy > 0 ? Place::kOnGpu : Place::kUnknown;
-  report.reason = "NVML saw the program's processes on a GPU that was up to " +
-                  std::to_string(busy) +
-                  " % busy; without CUPTI it is not known which kernels ran, nor whose";
+  report.place = busy >= 1 ? Place::kOnGpu : Place::kUnknown;
+  char text[160];
+  std::snprintf(
+      text, sizeof(text),
+      "NVML saw the program's processes on a GPU, which was %.0f %% busy on average in %d "
+      "looks",
+      busy, looks);
+  report.reason = text;
 }
 
 void judge_all(Report& report) {

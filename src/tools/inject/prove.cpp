@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/inject/prove.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +10,7 @@
 #include "tools/inject/escape.h"
 #include "tools/inject/report.h"
 #include "tools/inject/run.h"
+#include "tools/inject/wrap.h"
 
 namespace tracefire::inject {
 namespace {
@@ -20,16 +22,34 @@ int refuse(const Status& status) {
   return 2;
 }
 
+/// session.json of the folder. Records without one come from variables that were set by hand.
 Result<Session> read_session_file(const std::string& folder) {
   const std::string path = folder + "/session.json";
   std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return error(ErrorCode::kFileNotFound, path, " cannot be read. Expected a folder that ",
-                 "`tracefire prove --out` made.");
+  if (file) {
+    std::stringstream text;
+    text << file.rdbuf();
+    return read_session(text.str());
   }
-  std::stringstream text;
-  text << file.rdbuf();
-  return read_session(text.str());
+  std::string damage;
+  TF_ASSIGN(const std::vector<ProcessRecord> records, read_records(folder, &damage));
+  if (records.empty()) {
+    return error(ErrorCode::kFileNotFound, printable(folder), " holds neither session.json nor ",
+                 "records. Expected a folder that `tracefire prove --out` made.", damage);
+  }
+  Session session;
+  session.tracing = "on";
+  session.host = records[0].host;
+  session.command = redacted_words({printable(records[0].command)});
+  session.started_ns = static_cast<int64_t>(records[0].first.real);
+  uint64_t last = records[0].first.real;
+  for (const ProcessRecord& r : records) {
+    last = std::max(last, r.now.real);
+    session.ending.user_ns += static_cast<int64_t>(r.cpu);
+  }
+  session.wall_ns = static_cast<int64_t>(last - records[0].first.real);
+  session.notes = {"the programs were not started by `prove`: nothing is known but their records"};
+  return session;
 }
 
 Status write_reports(const Report& report, const std::string& folder) {
@@ -38,7 +58,16 @@ Status write_reports(const Report& report, const std::string& folder) {
       folder + "/report.json",
       report_json(report).dump(1, ' ', false, Json::error_handler_t::replace) + "\n"));
   TF_RETURN_IF_ERROR(write_private(folder + "/report.html", report_html(report)));
-  return write_private(folder + "/trace.json", report_perfetto(report));
+  TF_RETURN_IF_ERROR(write_private(folder + "/trace.json", report_perfetto(report)));
+  // Where TensorBoard looks: tensorboard --logdir DIR/tensorboard.
+  const std::string profile = folder + "/tensorboard/plugins/profile/prove";
+  std::error_code failed;
+  fs::create_directories(profile, failed);
+  fs::permissions(folder + "/tensorboard", fs::perms::owner_all, failed);
+  if (failed) {
+    return error(ErrorCode::kFileNotFound, profile, " could not be made: ", failed.message());
+  }
+  return write_private(profile + "/host.xplane.pb", report_tensorboard(report));
 }
 
 bool verdict_met(const Report& report, const std::string& require) {
@@ -86,7 +115,17 @@ int prove(const ProveRequest& request) {
   options.window_limit = request.window_limit;
   options.graphs_by_node = request.graphs_by_node;
   options.beat_ms = request.beat_ms;
-  const Result<Session> session = run_and_record(options);
+  options.version = request.version;
+  if (request.print_env) {
+    const Result<TracePlan> plan = plan_tracing(options);
+    if (!plan.ok()) return refuse(plan.status());
+    std::fputs(print_env(*plan, request.command).c_str(), stdout);
+    return 0;
+  }
+  const Result<Session> session =
+      request.attach > 0
+          ? watch_process(static_cast<pid_t>(request.attach), request.seconds, *folder)
+          : run_and_record(options);
   int status = 2;
   if (!session.ok()) {
     refuse(session.status());
@@ -95,10 +134,6 @@ int prove(const ProveRequest& request) {
                  session->ending.start_error.c_str());
     status = session->ending.status;
   } else {
-    if (session->tracing != "on") {
-      std::fprintf(stderr, "tracefire prove: not traced: %s\n",
-                   printable(session->tracing).c_str());
-    }
     status = tell(request, *folder, *session);
   }
   if (request.out.empty()) {

@@ -11,13 +11,17 @@ namespace tracefire::inject {
 struct ProveRequest {
   std::vector<std::string> command;  ///< the program and its arguments
   std::string from;                  ///< analyse this folder instead of running a program
-  std::string out;                   ///< folder that keeps records and reports; "" for none
-  std::string require;               ///< "on-gpu" or "partly-on-gpu"; "" for nothing
-  bool json = false;                 ///< the report goes to stdout as JSON
-  bool quiet = false;                ///< no report on stderr
+  int64_t attach = 0;                ///< watch this process from outside instead
+  double seconds = 0;                ///< how long it is watched; 0: until it ends
+  bool print_env = false;  ///< print the variables and lines that trace a program elsewhere
+  std::string out;         ///< folder that keeps records and reports; "" for none
+  std::string require;     ///< "on-gpu" or "partly-on-gpu"; "" for nothing
+  bool json = false;       ///< the report goes to stdout as JSON
+  bool quiet = false;      ///< no report on stderr
   int64_t window_limit = -1;
   bool graphs_by_node = true;
   int beat_ms = 0;
+  std::string version;  ///< of Tracefire, for the records
 };
 
 /// The verdict was missed.

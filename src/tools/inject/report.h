@@ -18,6 +18,9 @@ std::string report_html(const Report& report);
 /// (JSON trace events), at most `most_events` of them.
 std::string report_perfetto(const Report& report, size_t most_events = 500000);
 
+/// The same events for TensorBoard's profile plugin: an XSpace in protobuf's wire format.
+std::string report_tensorboard(const Report& report, size_t most_events = 500000);
+
 /// What the proof is worth, for the end of each form.
 inline constexpr char kWorth[] =
     "Evidence, not attestation: it shows what the driver reported to this user's own processes.";
