@@ -103,6 +103,33 @@ def verdict_here():
     return subprocess.run([PROGRAM, "demo", "--epochs", "1"], capture_output=True, text=True).stdout
 
 
+@pytest.mark.slow
+def test_with_a_gpu_every_step_runs_on_it(cli, emulated, tmp_path):
+    """The emulator runs the kernels that the GPU would run, so that the figures are right, too."""
+    here = cli("demo", "--epochs", "2", status=1)
+    done = cli("demo", "--epochs", "2", "--json", tmp_path / "demo.json", status=1, env=emulated)
+    result = check_result(done.out, tmp_path / "demo.json")
+    assert result["verdict"] == "on-gpu" and result["devices"] == ["/GPU:0", "/CPU:0"]
+    assert done.err.startswith("devices: /GPU:0, /CPU:0\n") and "no GPU" not in done.err
+    proof = result["proof"]
+    assert {row["device"] for row in proof["rows"]} == {"/GPU:0"}
+    # An epoch is one captured graph and one for the partial batch; so is the test.
+    assert proof["graph_launches"] == 2 * 3 and proof["variable_copies"] == 0
+
+    def figures(text):
+        return [float(number) for number in re.findall(r"(?:loss|accuracy) ([\d.]+)", text)]
+
+    assert figures(done.err) == pytest.approx(figures(here.err), abs=2e-3)
+
+
+def test_with_a_driver_that_is_too_old_it_trains_on_the_processor_and_says_why(cli, emulated):
+    done = cli("demo", "--epochs", "2", status=1, env={**emulated, "TF_EMU_CUDA": "11040"})
+    assert done.err.splitlines()[0] == "devices: /CPU:0"
+    (why,) = re.findall(r"^no GPU is used: (.+)$", done.err, re.M)
+    assert "driver supports CUDA 11.4" in why and "Update" in why
+    assert done.out.endswith("verdict on-cpu\n")
+
+
 def test_it_gives_the_same_as_the_demo_in_python(tmp_path):
     """Same network, split, lines and document; not the same numbers, for Keras draws its own seeds."""
     pytest.importorskip("sklearn")

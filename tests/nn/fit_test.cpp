@@ -11,6 +11,9 @@ using namespace tracefire::testing;
 
 namespace {
 
+/// Keras on JAX multiplied in full float32, too.
+const bool full_precision = (set_tensor_float_32(false), true);
+
 /// small_model() of make_values.py.
 nn::Sequential small_model(Ref<optim::Optimizer> optimizer) {
   nn::Sequential model(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/nn/trainer.h"
 
+#include <cstring>
 #include <numeric>
 
 #include "core/base/status.h"
@@ -194,19 +195,19 @@ Tensor Trainer::predict() {
 
 std::vector<Report> read_reports(const std::vector<std::string>& names,
                                  const std::vector<Tensors>& groups) {
-  std::vector<Report> reports(groups.size());
-  Tensors columns;
+  Tensors all;
   for (const Tensors& group : groups) {
-    for (const Tensor& value : group) {
-      columns.push_back(reshape(as_dtype(value, DType::kF32), Shape{1}));
-    }
+    for (const Tensor& value : group) all.push_back(as_dtype(value, DType::kF32));
   }
-  if (columns.empty()) return reports;
-  const std::vector<float> numbers =
-      (columns.size() == 1 ? columns[0] : concat(columns, 0)).values<float>();
+  const std::vector<HostValue> values = fetch(all);
+  std::vector<Report> reports(groups.size());
   size_t next = 0;
   for (Report& report : reports) {
-    for (const std::string& name : names) report.set(name, static_cast<double>(numbers[next++]));
+    for (const std::string& name : names) {
+      float number;
+      std::memcpy(&number, values[next++].data, sizeof number);
+      report.set(name, static_cast<double>(number));
+    }
   }
   return reports;
 }
