@@ -77,3 +77,24 @@ endif()
 # These work for any framework, also where libtracefire.so is not.
 tracefire_program(tracefire-doctor SOURCE src/tools/doctor/main.cpp
                   ROOMS core/base backends/nvidia tools/doctor tools/monitor tools/inject)
+tracefire_program(tracefire-monitor SOURCE src/tools/monitor/main.cpp
+                  ROOMS core/base backends/nvidia tools/monitor)
+if(TARGET tracefire-monitor_main)
+  target_compile_definitions(tracefire-monitor_main PRIVATE "TRACEFIRE_VERSION=\"${PROJECT_VERSION}\"")
+endif()
+tracefire_program(tracefire-prove SOURCE src/tools/inject/main.cpp
+                  ROOMS core/base backends/nvidia tools/inject)
+
+# What `prove` loads into other programs. It brings its own C++ library, hidden, because the host
+# may have an older one, and is never unloaded, because it has a thread and handlers at exit.
+set(inject_dir "${PROJECT_SOURCE_DIR}/src/tools/inject")
+file(GLOB inject_sources CONFIGURE_DEPENDS "${inject_dir}/aggregate*.cpp")
+add_library(tracefire_inject MODULE "${inject_dir}/library_main.cpp" ${inject_sources}
+                                    "${inject_dir}/api_class.cpp")
+target_include_directories(tracefire_inject PRIVATE "${PROJECT_SOURCE_DIR}/src")
+target_compile_options(tracefire_inject PRIVATE -fno-exceptions)
+target_link_libraries(tracefire_inject PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+target_link_options(tracefire_inject PRIVATE LINKER:-z,nodelete LINKER:--exclude-libs,ALL)
+if(NOT TRACEFIRE_SANITIZE)
+  target_link_options(tracefire_inject PRIVATE -static-libstdc++ -static-libgcc ${no_undefined})
+endif()

@@ -1,15 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ready kernels, built for the host, against the oracle: every case of tests/ops that one of
 // them accepts. Loops compiled at run time have tests of their own (loop_test.cpp).
-#include <cstdio>
+#include <cmath>
+#include <limits>
 #include <set>
 
+#include "core/compile/compile.h"
 #include "cuda/emulated_gpu.h"
 #include "ops/device_run.h"
 #include "ops/op_case.h"
 
 namespace tracefire::test {
 namespace {
+
+constexpr const char* kFallBacks = R"(broadcast_to string -> string
+concat string string string -> string
+constant -> string
+gather float32 uint8 -> float32
+gather string int64 -> string
+matmul int32 int32 -> int32
+matmul int64 int64 -> int64
+random_bits uint32 -> uint64
+random_bits uint32 int64 -> uint16
+random_bits uint32 int64 -> uint32
+random_bits uint32 int64 -> uint64
+random_bits uint32 int64 -> uint8
+reverse string -> string
+scatter_add int8 int32 -> int8
+scatter_add int8 int64 -> int8
+slice string -> string
+transpose string -> string
+)";
 
 /// Runs the case on every kernel of the device that accepts it; returns how many there were.
 int check_case(const OpCase& op_case, DeviceBackend& device) {
@@ -64,12 +85,44 @@ TEST_CASE("cuda ready kernels: movement agrees with the oracle") {
 TEST_CASE("cuda ready kernels: indexing agrees with the oracle") {
   check_family(indexing_cases, 5);
 }
-TEST_CASE("cuda ready kernels: reductions agree with the oracle") {
+TEST_CASE("cuda ready kernels: reductions agree with the oracle [slow]") {
   check_family(reduction_cases, 13);
 }
 
+TEST_CASE("cuda ready kernels: composites agree with the oracle") {
+  check_family(composite_cases, 5);
+}
+
+TEST_CASE("cuda ready kernels: long rows of logits, and corners") {
+  EmulatedGpu gpu;
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  for (DType dtype : kFloats) {
+    for (int64_t classes : {int64_t{65}, int64_t{1500}, int64_t{70001}}) {
+      const InputSpec logits{dtype, {2, classes}, -9, 9, {}};
+      const InputSpec labels{DType::kI64, {2}, 0, static_cast<double>(classes - 1), {}};
+      for (OpCase op_case :
+           {OpCase{"softmax", {logits}, {}, {}}, OpCase{"log_softmax", {logits}, {}, {}},
+            OpCase{"softmax_cross_entropy", {logits, labels}, {}, {}},
+            OpCase{
+                "softmax_cross_entropy_grad", {logits, labels, {dtype, {2}, 1, 2, {}}}, {}, {}}}) {
+        op_case.slack = 20;
+        op_case.whole_scale = true;
+        CHECK(check_case(op_case, gpu.device()) == 1);
+      }
+    }
+    for (double corner : {inf, -inf, nan}) {
+      for (const char* op : {"softmax", "log_softmax"}) {
+        const OpCase row{op, {{dtype, {3, 3}, 0, 1, {corner, corner, corner, corner}}}, {}, {}};
+        CHECK(check_case(row, gpu.device()) == 1);
+        const OpCase column{op, {{dtype, {70, 2}, 0, 1, {corner}}}, {{"axis", int64_t{0}}}, {}};
+        CHECK(check_case(column, gpu.device()) == 1);
+      }
+    }
+  }
+}
+
 /// Sizes at which work is split over blocks and launches.
-TEST_CASE("cuda ready kernels: reductions that take every path agree with the oracle") {
+TEST_CASE("cuda ready kernels: reductions that take every path agree with the oracle [slow]") {
   EmulatedGpu gpu;
   using Ints = std::vector<int64_t>;
   struct Path {
@@ -123,6 +176,90 @@ TEST_CASE("cuda ready kernels: long rows are sorted, searched and summed") {
       }
     }
   }
+}
+
+/// Bits of a kernel's results with all arrays `shift` elements off their alignment.
+std::vector<std::vector<float>> run_shifted(EmulatedGpu& gpu, const OpCase& op_case, size_t shift) {
+  const BoundNode bound(one_node_graph(op_case), gpu.device());
+  std::vector<BufferPtr> buffers;
+  std::vector<void*> in, out;
+  for (const Array& array : make_inputs(op_case, 3)) {
+    const std::string bytes = ref::bytes_of(array);
+    const size_t offset = shift * dtype_size(array.dtype);
+    buffers.push_back(gpu.device().allocate(bytes.size() + offset, "input").value());
+    in.push_back(static_cast<char*>(buffers.back()->data()) + offset);
+    const Status copied = gpu.device().copy_in(gpu.stream(), in.back(), bytes.data(), bytes.size());
+    REQUIRE(copied.ok());
+  }
+  std::vector<size_t> counts;
+  for (const ValueType& type : bound.node().outputs) {
+    counts.push_back(static_cast<size_t>(type.shape.elements().value()));
+    buffers.push_back(gpu.device().allocate((counts.back() + shift) * 4, "output").value());
+    out.push_back(static_cast<float*>(buffers.back()->data()) + shift);
+  }
+  const Kernel* const kernel = gpu.device().kernels(bound.node().op).front();
+  const auto launch = kernel->bind(bound.view(), gpu.device());
+  REQUIRE(launch.ok());
+  const BufferPtr workspace =
+      gpu.device().allocate(std::max<size_t>(1, (*launch)->workspace_bytes()), "work").value();
+  REQUIRE((*launch)->run({gpu.stream(), in, out, workspace->data(), nullptr, 0}).ok());
+  std::vector<std::vector<float>> results;
+  for (size_t i = 0; i < out.size(); ++i) {
+    results.emplace_back(counts[i]);
+    REQUIRE(gpu.device().copy_out(gpu.stream(), results[i].data(), out[i], counts[i] * 4).ok());
+  }
+  return results;
+}
+
+TEST_CASE("cuda ready kernels: the bits do not depend on the addresses") {
+  EmulatedGpu gpu;
+  const InputSpec x{DType::kF32, {37, 1003}, -1, 1, {}}, v{DType::kF32, {37, 1003}, 0.1, 1, {}};
+  const InputSpec step{DType::kI64, {}, 3, 3, {}}, rate{DType::kF32, {}, 0.01, 0.01, {}};
+  for (const OpCase& op_case :
+       {OpCase{"reduce_sum", {x}, {{"axes", std::vector<int64_t>{1}}}, {}},
+        OpCase{"reduce_sum", {x}, {{"axes", std::vector<int64_t>{0, 1}}}, {}},
+        OpCase{"softmax", {x}, {}, {}}, OpCase{"adam_update", {x, x, x, v, step, rate}, {}, {}}}) {
+    INFO(op_case.label());
+    CHECK(run_shifted(gpu, op_case, 0) == run_shifted(gpu, op_case, 1));
+  }
+}
+
+/// The whole list of what no kernel of a GPU takes and no decomposition replaces. It may shrink.
+TEST_CASE("cuda ready kernels: what falls back to the CPU is this and no more") {
+  EmulatedGpu gpu;
+  std::set<std::string> refused;
+  for (const auto family : {unary_cases, binary_cases, movement_cases, indexing_cases,
+                            reduction_cases, product_cases, random_cases, composite_cases}) {
+    for (const OpCase& op_case : family(Scale::kSmall)) {
+      const GraphPtr graph = one_node_graph(op_case);
+      const Node& node = graph->nodes[0];
+      // No kernels by design: the same bytes, a copy between devices, a number the host knows.
+      if (op_case.op == "reshape" || op_case.op == "copy" || op_case.op == "extent") continue;
+      const std::shared_ptr<const LoopProgram> loop = emit_loop(*graph, node);
+      std::vector<ValueType> inputs;
+      for (const Param& param : graph->params) inputs.push_back(param.type);
+      NodeView view;
+      view.node = &node;
+      view.inputs = inputs;
+      view.outputs = node.outputs;
+      view.loop = loop.get();
+      bool runs = OpTable::instance().row(node.op).decompose != nullptr;
+      for (const Kernel* kernel : gpu.device().kernels(node.op)) {
+        const Answer answer = kernel->accept(view);
+        runs = runs || answer.accepted;
+        CHECK((answer.accepted || !answer.refusal.empty()));
+      }
+      if (runs) continue;
+      std::string types = op_case.op;
+      for (const ValueType& input : inputs) types += " " + std::string(dtype_name(input.dtype));
+      types += " ->";
+      for (const ValueType& out : node.outputs) types += " " + std::string(dtype_name(out.dtype));
+      refused.insert(types);
+    }
+  }
+  std::string list;
+  for (const std::string& one : refused) list += one + "\n";
+  CHECK(list == kFallBacks);
 }
 
 }  // namespace

@@ -25,8 +25,8 @@ class SpecKernel final : public Kernel {
 std::vector<KernelList> make_table() {
   std::vector<KernelList> table(OpTable::instance().rows().size());
   for (auto family : {matmul_kernels, movement_kernels, loop_kernels, reduction_kernels,
-                      indexing_kernels, composite_kernels, selection_kernels, random_kernels,
-                      host_kernels}) {
+                      indexing_kernels, composite_kernels, selection_kernels, sorting_kernels,
+                      random_kernels, host_kernels}) {
     for (const KernelSpec& spec : family()) {
       // Kernels live as long as the process: programs point to them.
       table[OpTable::instance().id(spec.op)].push_back(new SpecKernel(spec));

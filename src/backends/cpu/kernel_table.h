@@ -35,6 +35,7 @@ std::vector<KernelSpec> movement_kernels();
 std::vector<KernelSpec> indexing_kernels();
 std::vector<KernelSpec> composite_kernels();
 std::vector<KernelSpec> selection_kernels();
+std::vector<KernelSpec> sorting_kernels();
 std::vector<KernelSpec> random_kernels();
 std::vector<KernelSpec> host_kernels();
 

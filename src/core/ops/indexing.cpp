@@ -255,6 +255,7 @@ std::vector<OpRow> indexing_rows() {
       "Zeros of `shape` with updates added at `indices` along `axis`, in an order that only sizes "
       "and indices decide, so that the sum is the same every time. Updates have the shape that gather gives. Indices "
       "outside the axis fail the run with error IndexOutOfRange."));
+  append_rows(&rows, scatter_rows());
   rows.push_back(indexing(
       "one_hot", "OneHot", {"indices"},
       {{"depth", AttrType::kInteger, std::nullopt, "number of classes"},

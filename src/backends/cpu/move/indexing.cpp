@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Movement by numbers that are data: gather, scatter_add, one_hot, slices at a computed place.
+// Movement by numbers that are data: gather, scatter, one_hot, slices at a computed place.
 
 #include <algorithm>
 #include <cstring>
@@ -73,6 +73,8 @@ BoundLaunch bind_gather(const NodeView& node) {
   });
 }
 
+size_t whole_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
 BoundLaunch bind_scatter_add(const NodeView& node) {
   const AxisView view = view_at(sizes_of(node.outputs[0]), axis_of(node));
   const int64_t count = elements_of(node.inputs[1]);
@@ -81,7 +83,7 @@ BoundLaunch bind_scatter_add(const NodeView& node) {
   const Scatter scatter(node.inputs[0].dtype, ScatterMode::kAdd,
                         {view.outer, view.size, view.inner, count});
   const size_t places_bytes =
-      functions.wide ? 0 : (static_cast<size_t>(count) * sizeof(int64_t) + 63) / 64 * 64;
+      functions.wide ? 0 : whole_lines(static_cast<size_t>(count) * sizeof(int64_t));
   const auto run = [=](const LaunchArgs& args) -> Status {
     if (!check_indices(args, index, args.inputs[1], count, view.size)) return {};
     const int64_t* places = static_cast<const int64_t*>(args.inputs[1]);
@@ -97,6 +99,56 @@ BoundLaunch bind_scatter_add(const NodeView& node) {
     return {};
   };
   return make_launch("cpu_scatter_add", run, places_bytes + scatter.workspace_bytes());
+}
+
+/// Numbers of the rows that indices [count, depth] name, `sizes` being those of their axes; false
+/// (and a report) where one lies outside.
+bool number_rows(const LaunchArgs& args, DType dtype, const void* indices, int64_t count,
+                 const std::vector<int64_t>& sizes, int64_t* rows) {
+  const auto widen = indices_of(dtype).widen;
+  const int64_t depth = static_cast<int64_t>(sizes.size());
+  FirstFailure outside;
+  parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {
+    std::vector<int64_t> index(sizes.size());
+    for (int64_t i = begin; i < end; ++i) {
+      widen(indices, i * depth, (i + 1) * depth, index.data());
+      rows[i] = 0;
+      for (int64_t k = 0; k < depth; ++k) {
+        const int64_t at = index[static_cast<size_t>(k)], size = sizes[static_cast<size_t>(k)];
+        if (at < 0 || at >= size) return outside.add(i * depth + k);
+        rows[i] = rows[i] * size + at;
+      }
+    }
+  });
+  if (!outside.any()) return true;
+  report(args, ErrorCode::kIndexOutOfRange, integer_reader(dtype)(indices, outside.index()));
+  return false;
+}
+
+ScatterMode scatter_mode(const std::string& reduction) {
+  if (reduction == "add") return ScatterMode::kAdd;
+  if (reduction == "mul") return ScatterMode::kMul;
+  if (reduction == "max") return ScatterMode::kMax;
+  return reduction == "min" ? ScatterMode::kMin : ScatterMode::kUpdate;
+}
+
+BoundLaunch bind_scatter(const NodeView& node) {
+  const std::vector<int64_t> all = sizes_of(node.inputs[0]), indices = sizes_of(node.inputs[1]);
+  const size_t depth = static_cast<size_t>(indices.back());
+  const std::vector<int64_t> named(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(depth));
+  const int64_t count = product(indices, 0, indices.size() - 1);
+  const DType index = node.inputs[1].dtype;
+  const Scatter scatter(node.inputs[0].dtype, scatter_mode(node.node->attrs.text("reduction")),
+                        {1, product(all, 0, depth), product(all, depth, all.size()), count});
+  const size_t rows_bytes = whole_lines(static_cast<size_t>(count) * sizeof(int64_t));
+  const auto run = [=](const LaunchArgs& args) -> Status {
+    int64_t* rows = static_cast<int64_t*>(args.workspace);
+    if (!number_rows(args, index, args.inputs[1], count, named, rows)) return {};
+    scatter.run(args.outputs[0], args.inputs[0], args.inputs[2], rows,
+                static_cast<char*>(args.workspace) + rows_bytes);
+    return {};
+  };
+  return make_launch("cpu_scatter", run, rows_bytes + scatter.workspace_bytes());
 }
 
 /// Other axes are left to the decomposition.
@@ -191,6 +243,7 @@ std::vector<KernelSpec> indexing_kernels() {
   return {
       {"gather", "cpu_gather", accept_any, bind_gather},
       {"scatter_add", "cpu_scatter_add", accept_any, bind_scatter_add},
+      {"scatter", "cpu_scatter", accept_any, bind_scatter},
       {"one_hot", "cpu_one_hot", accept_one_hot, bind_one_hot},
       {"dynamic_slice", "cpu_dynamic_slice", accept_any, bind_dynamic_slice},
       {"dynamic_update_slice", "cpu_dynamic_update_slice", accept_any, bind_dynamic_update_slice},

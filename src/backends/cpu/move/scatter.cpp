@@ -20,15 +20,16 @@ template <ScatterMode mode, class Sum, class T>
 Sum combined(Sum old, T update) {
   if constexpr (mode == ScatterMode::kUpdate) {
     return static_cast<Sum>(update);
-  } else if constexpr (mode == ScatterMode::kAdd && std::is_integral_v<T>) {
-    using Word = std::make_unsigned_t<T>;
-    return static_cast<Sum>(static_cast<Word>(old) + static_cast<Word>(update));
-  } else if constexpr (mode == ScatterMode::kAdd) {
-    return old + static_cast<Sum>(number(update));
-  } else {
+  } else if constexpr (mode == ScatterMode::kMax || mode == ScatterMode::kMin) {
     const Computed<T> x = number(old), y = number(update);
     const bool stays = mode == ScatterMode::kMax ? x > y : x < y;
     return stays || x != x ? old : static_cast<Sum>(update);
+  } else if constexpr (std::is_integral_v<T>) {  // words that wrap around
+    const uint64_t x = static_cast<uint64_t>(old), y = static_cast<uint64_t>(update);
+    return static_cast<Sum>(mode == ScatterMode::kAdd ? x + y : x * y);
+  } else {
+    const Sum x = static_cast<Sum>(number(update));
+    return mode == ScatterMode::kAdd ? old + x : old * x;
   }
 }
 
@@ -97,7 +98,8 @@ class Buckets {
 Scatter::Scatter(DType dtype, ScatterMode mode, Sizes sizes)
     : dtype_(dtype), mode_(mode), sizes_(sizes), chunks_(choose_chunks()), tasks_(choose_tasks()) {
   const size_t sum_size = std::max(dtype_size(dtype), sizeof(float));
-  const bool narrow = is_floating(dtype) && dtype_size(dtype) < 4 && mode == ScatterMode::kAdd;
+  const bool sums = mode == ScatterMode::kAdd || mode == ScatterMode::kMul;
+  const bool narrow = is_floating(dtype) && dtype_size(dtype) < 4 && sums;
   const size_t arrays = chunks_ > 0 ? static_cast<size_t>(chunks_) : narrow ? 1 : 0;
   sums_bytes_ = (arrays * static_cast<size_t>(elements()) * sum_size + 63) / 64 * 64;
   if (chunks_ == 0 && tasks_.buckets > 1) {
@@ -205,13 +207,16 @@ void Scatter::run_mode(void* target_data, const void* start_data, const void* up
   } else {
     using Sum = Computed<T>;
     Sum* sums = static_cast<Sum*>(workspace);
+    const bool product = mode_ == ScatterMode::kMul;
     if (chunks_ > 0) {
       run_chunks(sums, updates, places);
       join(target, start, sums);
     } else if constexpr (std::is_same_v<T, Sum>) {
+      if (product) return run_tasks<ScatterMode::kMul>(target, start, updates, places, order);
       run_tasks<ScatterMode::kAdd>(target, start, updates, places, order);
     } else {
-      run_tasks<ScatterMode::kAdd>(sums, start, updates, places, order);
+      if (product) run_tasks<ScatterMode::kMul>(sums, start, updates, places, order);
+      if (!product) run_tasks<ScatterMode::kAdd>(sums, start, updates, places, order);
       join(target, start, sums);
     }
   }

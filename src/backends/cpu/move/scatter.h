@@ -9,7 +9,7 @@
 namespace tracefire::cpu {
 
 /// What becomes of an element and an update that falls on it; max and min give NaN beside NaN.
-enum class ScatterMode : uint8_t { kAdd, kUpdate, kMax, kMin };
+enum class ScatterMode : uint8_t { kAdd, kMul, kUpdate, kMax, kMin };
 
 /// Brings rows of updates to numbered rows of a target, both seen as [outer, rows, inner]. Updates
 /// of one row are taken in their order; where there are many times more of them than rows, sums
