@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tracefire demo`: real training through the C++ library, from any folder, without Python."""
 
+import fcntl
 import json
 import os
 import pathlib
+import pty
 import re
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 
 import pytest
@@ -128,6 +132,28 @@ def test_with_a_driver_that_is_too_old_it_trains_on_the_processor_and_says_why(c
     (why,) = re.findall(r"^no GPU is used: (.+)$", done.err, re.M)
     assert "driver supports CUDA 11.4" in why and "Update" in why
     assert done.out.endswith("verdict on-cpu\n")
+
+
+@pytest.mark.parametrize("columns", [100, 40])
+def test_on_a_terminal_one_line_moves(cli, columns):
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen([PROGRAM, "demo"], stdout=subprocess.DEVNULL, stderr=its, env=cli.env)
+    os.close(its)
+    said = b""
+    while True:
+        try:
+            said += os.read(ours, 4096)
+        except OSError:  # the other end has closed
+            break
+    os.close(ours)
+    assert process.wait() == 0
+    moves = said.decode().replace("\x1b[K", "").split("\r")
+    epochs = [m for m in moves if "epoch" in m]
+    assert len(epochs) == 40
+    assert all(len(m.rstrip("\n")) < columns for m in epochs)
+    assert all(m.startswith("[#" if columns == 100 else "epoch") for m in epochs[3:])
+    assert epochs[-1].startswith("[" + 30 * "#" + "] epoch  40/40") == (columns == 100)
 
 
 def test_it_gives_the_same_as_the_demo_in_python(tmp_path):

@@ -13,6 +13,7 @@ namespace tracefire::nn {
 namespace {
 
 constexpr int64_t kMostRows = std::numeric_limits<int32_t>::max();
+constexpr size_t kMostSteps = 32;  ///< traced steps a model keeps: the latest types of batch
 
 TensorSpec with_rows(const Tensor& array, int64_t rows) {
   Shape shape = array.shape();
@@ -158,7 +159,9 @@ const TracedStep& Trainer::step(StepKind kind, int64_t rows) {
   for (const TracedStep& step : steps) {
     if (step.kind == kind && same(step.batch, batch) && step.trainable == trainable) return step;
   }
-  steps.push_back(trace(kind, std::move(batch)));
+  TracedStep made = trace(kind, std::move(batch));
+  if (steps.size() >= kMostSteps) steps.erase(steps.begin());
+  steps.push_back(std::move(made));
   return steps.back();
 }
 
@@ -181,7 +184,7 @@ Tensors Trainer::run_epoch(StepKind kind, const std::vector<int32_t>& order) {
 
 Tensor Trainer::predict() {
   const Tensors data = arrays(StepKind::kPredict);
-  const Function& function = step(StepKind::kPredict, batch_).function;
+  const Function function = step(StepKind::kPredict, batch_).function;
   Tensors parts;
   for (int64_t i = 0; i < full_; ++i) {
     parts.push_back(function.run_epoch(data, rows_in_order(false), batch_, i, i + 1)[0]);
