@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles the ready GPU kernels with NVRTC and writes them as C++ source. No GPU is needed.
 
-    compile_kernels.py --image "LIBNVRTC TARGET"... --out OUT.cpp KERNELS.cu...
+    compile_kernels.py --image "LIBNVRTC TARGET"... [--keep DIR] --out OUT.cpp KERNELS.cu...
 
 TARGET is sm_90 (a cubin: machine code of that architecture) or compute_75 (PTX: text that the driver
 compiles for a GPU newer than this release). Each image names the NVRTC that makes it: PTX must come
 from the oldest supported one, because a driver refuses PTX newer than itself. The C++ source
 defines ready_images() of src/backends/cuda/ready_images.h. Kernels are `extern "C" __global__`.
+--keep DIR keeps every image there, so that only what changed is compiled again; files are compiled
+side by side.
 """
 import argparse
+import concurrent.futures
 import ctypes
+import hashlib
+import os
 import pathlib
 import re
 import sys
@@ -83,26 +88,52 @@ def render(images):
     return "\n".join(out)
 
 
+def headers_of(source):
+    """Text of the file and of all *.cuh below src/, which it may include."""
+    headers = sorted(SOURCES.rglob("*.cuh"))
+    return b"".join(path.read_bytes() for path in [source, *headers])
+
+
+def make_image(source, library, target, keep):
+    """(version of NVRTC, image) of one file; from `keep` where nothing has changed."""
+    nvrtc = Nvrtc(library)
+    kept = None
+    if keep:
+        this = pathlib.Path(__file__).read_bytes()
+        key = hashlib.sha256(b"\0".join([headers_of(source), this, nvrtc.version.encode(), target.encode()]))
+        kept = keep / f"{source.stem}_{target}_{key.hexdigest()[:24]}"
+        if kept.exists():
+            return nvrtc.version, kept.read_bytes()
+    image = nvrtc.compile(source, target)
+    if kept:
+        keep.mkdir(parents=True, exist_ok=True)
+        for old in keep.glob(f"{source.stem}_{target}_*"):
+            old.unlink()
+        kept.write_bytes(image)
+    return nvrtc.version, image
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--image", action="append", required=True, metavar='"LIBNVRTC TARGET"')
+    parser.add_argument("--keep", type=pathlib.Path)
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("sources", nargs="+", type=pathlib.Path)
     options = parser.parse_args()
-    images, compilers = [], {}
-    for source in options.sources:
-        made = []
-        for image in options.image:
-            library, target = image.split()
-            if library not in compilers:
-                compilers[library] = Nvrtc(library)
-            nvrtc = compilers[library]
-            made.append((source.name, target, nvrtc.version, nvrtc.compile(source, target)))
-        kernels = sorted({name.decode() for _, target, _, data in made if not target.startswith("sm_")
+    # A process each: NVRTC compiles one program at a time in a process.
+    workers = min(os.cpu_count() or 1, len(options.sources) * len(options.image))
+    with concurrent.futures.ProcessPoolExecutor(workers) as pool:
+        futures = [[(target, pool.submit(make_image, source, library, target, options.keep))
+                    for library, target in map(str.split, options.image)] for source in options.sources]
+        made = [[(source.name, target, *future.result()) for target, future in images]
+                for source, images in zip(options.sources, futures)]
+    images = []
+    for source, of_file in zip(options.sources, made):
+        kernels = sorted({name.decode() for _, target, _, data in of_file if not target.startswith("sm_")
                           for name in ENTRY.findall(data)})
         if not kernels:
             sys.exit(f'compile_kernels: {source} defines no extern "C" __global__ function, or no image is PTX')
-        images += [(file, target, version, kernels, data) for file, target, version, data in made]
+        images += [(file, target, version, kernels, data) for file, target, version, data in of_file]
     options.out.write_text(render(images))
 
 

@@ -15,6 +15,8 @@ from tracefire import errors
 from tracefire._core import Tensor
 from tracefire._core import Variable
 from tracefire._core import fetch
+from tracefire._core import proof
+from tracefire._core import reset_proof
 from tracefire._core import stop_gradient
 from tracefire._core import tensor
 from tracefire._tape import GradientTape
@@ -42,6 +44,8 @@ __all__ = [
     "device",
     "errors",
     "fetch",
+    "proof",
+    "reset_proof",
     "stop_gradient",
     "tensor",
 ]

@@ -10,6 +10,7 @@ namespace tracefire::cuda {
 namespace {
 
 constexpr unsigned kThreads = 256;
+constexpr const char* kLoopKernel = "cuda_loop";
 
 /// As the device library's tf_div: q = (umulhi(n, multiplier) + n) >> shift for n < 2^31.
 struct Divisor32 {
@@ -180,12 +181,20 @@ BoundLaunch bind_loop_launch(const NodeView& node, CudaDevice& device) {
   return make_launch({symbol}, std::move(launch));
 }
 
+/// True where the kernel that the node will run on is its loop's.
+bool runs_as_loop(const NodeView& node) {
+  for (const Kernel* const kernel : kernel_table()[node.node->op]) {
+    if (kernel->accept(node).accepted) return kernel->name() == kLoopKernel;
+  }
+  return false;
+}
+
 }  // namespace
 
 Status prepare_loops(std::span<const NodeView> nodes, CudaDevice& device) {
   std::vector<LoopKernels::Wanted> wanted;
   for (const NodeView& node : nodes) {
-    if (node.loop == nullptr || !loop_refusal(*node.loop).empty()) continue;
+    if (node.loop == nullptr || !runs_as_loop(node)) continue;
     // Sizes that are still symbols are guessed; a wrong guess is compiled when it is bound.
     DimEnv env;
     const auto guess = [&env](const Shape& shape) {
@@ -213,7 +222,7 @@ std::vector<KernelSpec> loop_kernel_specs() {
     const std::string_view name = row.name;
     const bool loop = row.op_class == OpClass::kElementwise || name == "fused" ||
                       name == "broadcast_to" || name == "iota" || name == "random_bits";
-    if (loop) specs.push_back({row.name, "cuda_loop", accept_loop, bind_loop_launch, true});
+    if (loop) specs.push_back({row.name, kLoopKernel, accept_loop, bind_loop_launch, true});
   }
   return specs;
 }
