@@ -97,6 +97,41 @@ TEST_CASE("attributes of every type come back exactly") {
   CHECK(now.real("factor") == 1.0);
 }
 
+TEST_CASE("names and locations keep every byte") {
+  std::string bytes;
+  for (int i = 0; i < 256; ++i) bytes += static_cast<char>(i);
+  for (const std::string& text : {bytes, std::string(1, '\0'), std::string("a\0b", 3),
+                                  std::string("\"\\\n"), std::string("caf\xc3\xa9.py")}) {
+    CAPTURE(text);
+    Builder b(kOps, text);
+    const Value x = b.param({DType::kF32, {2}}, text);
+    Node node;
+    node.op = *kOps.find("scale");
+    node.inputs = {x};
+    node.name = text;
+    node.location = make_location(text, 7);
+    b.result(b.add(std::move(node)).value());
+    const GraphPtr graph = b.finish().value();
+    check_round_trip(*graph);
+    const GraphPtr back = read(print(kOps, *graph, {true, true}));
+    CHECK(back->name == text);
+    CHECK(back->params[0].name == text);
+    CHECK(back->nodes[0].name == text);
+    CHECK(back->nodes[0].location.file_name() == text);
+    CHECK(back->nodes[0].location.line == 7);
+    CHECK(back->nodes[0].location.str() == text + ":7");
+  }
+  // A front end may know a line of no file.
+  Builder b(kOps, "nowhere");
+  Node node;
+  node.op = *kOps.find("scale");
+  node.inputs = {b.param({DType::kF32, {2}})};
+  node.location.file = "";
+  node.location.line = 3;
+  b.result(b.add(std::move(node)).value());
+  check_round_trip(*b.finish().value());
+}
+
 TEST_CASE("symbols of one name stay apart, odd names become identifiers") {
   Dim a = Dim::fresh("N"), b = Dim::fresh("N"), odd = Dim::fresh("1 x"), none = Dim::fresh("", 4),
       largest = Dim::fresh("max"), long_name = Dim::fresh("N_2");

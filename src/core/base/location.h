@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace tracefire {
 
@@ -10,6 +11,9 @@ namespace tracefire {
 struct Location {
   const char* file = nullptr;
   int32_t line = 0;
+  int32_t file_bytes = -1;  ///< of `file`, which may hold any byte; -1: up to its zero
+  /// The name of the file, "" where unknown.
+  std::string_view file_name() const;
   /// "train.py:12", or "" where unknown.
   std::string str() const;
 };

@@ -197,8 +197,9 @@ class Printer {
     if (options_.devices && node.device.is_set()) {
       out_ += " @" + node.device.str() + (node.device_by_user ? " by user" : "");
     }
-    if (options_.locations && node.location.file) {
-      out_ += " at " + quoted(node.location.file) + ":" + std::to_string(node.location.line);
+    if (options_.locations && !node.location.file_name().empty()) {
+      out_ += " at " + quoted(std::string(node.location.file_name())) + ":" +
+              std::to_string(node.location.line);
     }
     out_ += "\n";
   }
