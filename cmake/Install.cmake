@@ -4,7 +4,7 @@
 include(GNUInstallDirs)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tracefire" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
         COMPONENT cpp)
-install(FILES "${TRACEFIRE_GEN_DIR}/tracefire/ops.h"
+install(FILES "${TRACEFIRE_GEN_DIR}/tracefire/ops.h" "${TRACEFIRE_GEN_DIR}/error_codes.h"
         DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tracefire" COMPONENT cpp)
 install(TARGETS tracefire ${TRACEFIRE_PROGRAMS} EXPORT tracefire COMPONENT cpp)
 install(EXPORT tracefire NAMESPACE tracefire:: DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/tracefire"

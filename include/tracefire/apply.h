@@ -29,24 +29,24 @@ struct OpSpec {
   std::string name;
   std::string tf_name;
   std::string op_class;
-  int min_inputs;
-  int max_inputs;  ///< -1: any number
+  int min_inputs = 0;
+  int max_inputs = 0;  ///< -1: any number
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;
   std::vector<AttrSpec> attrs;
   std::string doc;
-  bool has_regions;
-  bool ordered;  ///< member of an effect chain
+  bool has_regions = false;
+  bool ordered = false;  ///< member of an effect chain
 };
 
-/// All rows, in the order of their numbers.
+/// All rows, in the order of their numbers, which another build may number otherwise.
 TRACEFIRE_API const std::vector<OpSpec>& op_specs();
 
-/// Records an operation by number or name; attributes not given take the row's defaults.
-/// Typed functions for every row are in tracefire/ops.h. Throws Error with the received values.
-TRACEFIRE_API std::vector<Tensor> apply_op(int op, std::span<const Tensor> inputs,
-                                        const AttrList& attrs = {});
-TRACEFIRE_API std::vector<Tensor> apply_op(std::string_view op, std::span<const Tensor> inputs,
-                                        const AttrList& attrs = {});
+/// Records an operation by name or number; attributes not given take the row's defaults. Gives its
+/// results. Typed functions for every row are in tracefire/ops.h. Throws kUnknownOp, kBadArity,
+/// kBadAttribute, kShapeMismatch, kDTypeMismatch with the received values.
+TRACEFIRE_API Tensors apply_op(std::string_view op, std::span<const Tensor> inputs,
+                               const AttrList& attrs = {});
+TRACEFIRE_API Tensors apply_op(int op, std::span<const Tensor> inputs, const AttrList& attrs = {});
 
 }  // namespace tracefire

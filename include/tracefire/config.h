@@ -37,10 +37,10 @@ struct LibraryDescription {
 /// Libraries in use, the driver first. Starts the devices. Those that are looked for and missing
 /// are in library_report().
 TRACEFIRE_API std::vector<LibraryDescription> list_libraries();
-/// Where else to look for NVIDIA libraries (site-packages of an embedding Python).
+/// Where else to look for NVIDIA libraries (site-packages of an embedding Python); before any work.
 TRACEFIRE_API void add_library_root(const std::string& directory);
 
-/// How many virtual CPU devices there are; before any work only.
+/// How many virtual CPU devices there are, 1 to 64; before any work only, else kBadSetting.
 TRACEFIRE_API void set_cpu_devices(int count);
 /// Soft: an operation its device cannot run goes to the CPU and says so. Strict: it is an error.
 TRACEFIRE_API void set_soft_device_placement(bool soft);
@@ -57,12 +57,18 @@ TRACEFIRE_API void change_setting(const std::string& name, const std::string& va
 /// The value of a setting as text.
 TRACEFIRE_API std::string setting(const std::string& name);
 
+/// Bytes of a device's memory.
 struct MemoryInfo {
-  uint64_t in_use = 0, peak = 0, reserved = 0, limit = 0;
+  uint64_t in_use = 0;    ///< in live values and programs
+  uint64_t peak = 0;      ///< most that was in use
+  uint64_t reserved = 0;  ///< held by the pool
+  uint64_t limit = 0;     ///< most that the pool may hold; 0: all there is
 };
+/// Throws kUnknownDevice.
 TRACEFIRE_API MemoryInfo memory_info(Device device);
 
-/// Operations traced on this thread while it lives go to `device`, by the user's wish.
+/// Operations recorded on this thread while it lives go to `device`, by the user's wish. What is
+/// pending fires when it ends. Scopes of a thread end in the order opposite to their beginning.
 class TRACEFIRE_API DeviceScope {
  public:
   explicit DeviceScope(Device device);
@@ -83,12 +89,13 @@ class TRACEFIRE_API NameScope {
   NameScope& operator=(const NameScope&) = delete;
 };
 
-/// Front ends tell where the user's program is: called when an operation is recorded.
+/// Front ends tell where the user's program is: called when an operation is recorded. Gives false
+/// where it does not know; the text of `file` must live as long as the process.
 using LocationSource = bool (*)(const char** file, int32_t* line);
 TRACEFIRE_API void set_location_source(LocationSource source);
 
 /// Asked between replays of a long loop on the calling thread; true stops the loop with kCancelled,
-/// with every variable in the state of the last finished step.
+/// with every variable in the state of the last finished step. Set it before any work.
 TRACEFIRE_API void set_interrupt_check(std::function<bool()> check);
 
 /// Fires what is pending on this thread. Throws the failure of a print, assert or host_call that no

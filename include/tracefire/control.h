@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
@@ -9,34 +10,48 @@
 
 namespace tracefire {
 
-using Tensors = std::vector<Tensor>;
-
 /// pred [] bool ? then_fn() : else_fn(). Both are traced; their results must agree in number,
-/// dtype and shape. Variables may be read and assigned inside.
+/// dtype and shape (kShapeMismatch). Variables may be read and assigned inside.
 TRACEFIRE_API Tensors cond(const Tensor& pred, const std::function<Tensors()>& then_fn,
                            const std::function<Tensors()>& else_fn);
 
 /// Repeats body(vars) -> vars while cond(vars) -> [] bool. Dtypes and shapes stay the same.
-/// `max_iterations` < 0: no limit; reaching the limit stops the loop.
+/// `max_iterations` < 0: no limit; reaching the limit stops the loop. Under a gradient a limit is
+/// needed. Throws kShapeMismatch where a variable leaves the body with another type.
 TRACEFIRE_API Tensors while_loop(const std::function<Tensor(const Tensors&)>& cond,
                                  const std::function<Tensors(const Tensors&)>& body,
                                  const Tensors& vars, int64_t max_iterations = -1);
 
-/// A host array as a host function sees it. Strings: `data` is std::string[].
+/// A host array as a host function takes and gives it, row-major.
 struct HostArray {
   DType dtype = DType::kInvalid;
   std::vector<int64_t> sizes;
-  std::vector<char> bytes;
-  std::vector<std::string> strings;
+  std::vector<char> bytes;           ///< elements of any dtype but strings
+  std::vector<std::string> strings;  ///< elements of a string array
+
+  /// An array of a C++ type's dtype.
+  template <class T>
+  static HostArray of(const std::vector<T>& values, const std::vector<int64_t>& sizes) {
+    HostArray array{DTypeOf<T>::value, sizes, {}, {}};
+    array.bytes.resize(values.size() * sizeof(T));
+    if (!values.empty()) std::memcpy(array.bytes.data(), values.data(), array.bytes.size());
+    return array;
+  }
+  /// A copy of the elements, whose dtype must be T's (kDTypeMismatch).
+  template <class T>
+  std::vector<T> values() const {
+    expect_dtype(DTypeOf<T>::value);
+    std::vector<T> out(bytes.size() / sizeof(T));
+    if (!out.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
+    return out;
+  }
+
+ private:
+  TRACEFIRE_API void expect_dtype(DType wanted) const;
 };
 /// Throws to report a failure: kHostCallFailed where the results are observed or, where nobody holds
 /// any, once by flush() or the next observation on the calling thread.
 using HostFunction = std::function<std::vector<HostArray>(const std::vector<HostArray>&)>;
-
-struct TensorSpec {
-  DType dtype = DType::kInvalid;
-  Shape shape;
-};
 
 /// Calls `function` on the host when the graph runs, in program order with other host calls, on a
 /// thread of its own with no lock held. Results must match `outputs`.

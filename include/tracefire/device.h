@@ -20,6 +20,9 @@ struct TRACEFIRE_API Device {
   uint8_t kind = kUnset;
   uint8_t index = 0;
 
+  static constexpr Device cpu(uint8_t index = 0) { return {kCpu, index}; }
+  static constexpr Device gpu(uint8_t index = 0) { return {kGpu, index}; }
+
   bool is_set() const { return kind != kUnset; }
   /// "/GPU:0"; "" where unset.
   std::string str() const;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <complex>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 
 #include "tracefire/export.h"
 
@@ -50,18 +53,36 @@ TRACEFIRE_API bool is_complex(DType dtype);
 /// True where arithmetic is defined: floating, integer or complex.
 TRACEFIRE_API bool is_numeric(DType dtype);
 
+/// Element type of a C++ type: DTypeOf<float>::value. Integers by their size and sign.
 template <class T>
 struct DTypeOf;
-template <> struct DTypeOf<bool> { static constexpr DType value = DType::kBool; };
-template <> struct DTypeOf<int8_t> { static constexpr DType value = DType::kI8; };
-template <> struct DTypeOf<int16_t> { static constexpr DType value = DType::kI16; };
-template <> struct DTypeOf<int32_t> { static constexpr DType value = DType::kI32; };
-template <> struct DTypeOf<int64_t> { static constexpr DType value = DType::kI64; };
-template <> struct DTypeOf<uint8_t> { static constexpr DType value = DType::kU8; };
-template <> struct DTypeOf<uint16_t> { static constexpr DType value = DType::kU16; };
-template <> struct DTypeOf<uint32_t> { static constexpr DType value = DType::kU32; };
-template <> struct DTypeOf<uint64_t> { static constexpr DType value = DType::kU64; };
-template <> struct DTypeOf<float> { static constexpr DType value = DType::kF32; };
-template <> struct DTypeOf<double> { static constexpr DType value = DType::kF64; };
+template <std::integral T>
+struct DTypeOf<T> {
+  static constexpr DType value =
+      sizeof(T) == 1   ? (std::is_signed_v<T> ? DType::kI8 : DType::kU8)
+      : sizeof(T) == 2 ? (std::is_signed_v<T> ? DType::kI16 : DType::kU16)
+      : sizeof(T) == 4 ? (std::is_signed_v<T> ? DType::kI32 : DType::kU32)
+                       : (std::is_signed_v<T> ? DType::kI64 : DType::kU64);
+};
+template <>
+struct DTypeOf<bool> {
+  static constexpr DType value = DType::kBool;
+};
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = DType::kF32;
+};
+template <>
+struct DTypeOf<double> {
+  static constexpr DType value = DType::kF64;
+};
+template <>
+struct DTypeOf<std::complex<float>> {
+  static constexpr DType value = DType::kC64;
+};
+template <>
+struct DTypeOf<std::complex<double>> {
+  static constexpr DType value = DType::kC128;
+};
 
 }  // namespace tracefire

@@ -24,6 +24,10 @@ enum class ErrorKind : uint8_t {
   kInternal,            // RuntimeError: a bug of ours
 };
 
+/// Names of the catalogue's errors, kShapeMismatch and so on: in tracefire/error_codes.h, which is
+/// made from the catalogue.
+enum class ErrorCode : uint16_t;
+
 /// The exception of the public edge. `what()` is the whole text: "[TF-E0103] …".
 class TRACEFIRE_API Error : public std::runtime_error {
  public:
@@ -31,7 +35,9 @@ class TRACEFIRE_API Error : public std::runtime_error {
       : std::runtime_error(text), number_(number), kind_(kind) {}
   /// Catalogue number: 103 for TF-E0103; `tracefire explain TF-E0103` tells more.
   uint16_t number() const { return number_; }
+  bool is(ErrorCode code) const { return number_ == static_cast<uint16_t>(code); }
   ErrorKind kind() const { return kind_; }
+  /// "TF-E0103".
   std::string code() const;
 
  private:

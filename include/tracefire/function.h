@@ -12,14 +12,17 @@
 namespace tracefire {
 
 /// A traced function: a graph with its inputs, the slots it touches and the tensors it captured.
-/// Compiled on first call; calls from several threads are allowed.
+/// A handle: copies are the same function. Compiled on first call; calls from several threads are
+/// allowed. All members but defined() throw kBadUsage where it is undefined.
 class TRACEFIRE_API Function {
  public:
   Function() = default;
 
   bool defined() const { return state_ != nullptr; }
   /// Runs the function; arguments must fit the parameters given while tracing (symbols take the
-  /// arguments' sizes). Assigned variables hold their new values when it returns.
+  /// arguments' sizes; kBadArity, kDTypeMismatch, kShapeMismatch), and are copied where they lie on
+  /// other devices. Assigned variables hold their new values when it returns. Inside a function
+  /// being traced its graph becomes part of that one's.
   Tensors operator()(const Tensors& args) const;
 
   /// A stretch of an epoch over data on the device, without a word to the host in between.
@@ -48,6 +51,7 @@ class TRACEFIRE_API Function {
   explicit Function(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
  private:
+  State& state() const;
   std::shared_ptr<State> state_;
 };
 

@@ -8,8 +8,9 @@
 
 namespace tracefire {
 
-/// Remembers what is computed while it is recording, so that gradients can be taken afterwards.
-/// Keeps only the values that gradients name (residuals). Not needed inside a traced function.
+/// Remembers what this thread computes while it is recording, so that gradients can be taken
+/// afterwards. Keeps only the values that gradients name (residuals). Not needed inside a traced
+/// function. May be destroyed on any thread.
 class TRACEFIRE_API Tape {
  public:
   /// Starts recording on this thread.
@@ -23,20 +24,20 @@ class TRACEFIRE_API Tape {
   void stop();
   /// Goes on recording after stop().
   void resume();
-  /// d outputs / d sources, summed over outputs; an undefined tensor where none flows.
-  /// `output_grads` empty: ones. Throws kNoGradient naming the operation.
-  std::vector<Tensor> gradients(const std::vector<Tensor>& outputs,
-                                const std::vector<Tensor>& sources,
-                                const std::vector<Tensor>& output_grads = {});
+  /// d outputs / d sources, summed over outputs: as many as sources, each with its source's type
+  /// and device; an undefined tensor where none flows. `output_grads` [outputs] have the outputs'
+  /// types; empty: ones. Throws kNoGradient naming the operation, kBadArity.
+  Tensors gradients(const Tensors& outputs, const Tensors& sources,
+                    const Tensors& output_grads = {});
   struct State;
 
  private:
   std::shared_ptr<State> state_;
 };
 
-/// The same inside a function being traced, where everything is remembered anyway.
-TRACEFIRE_API std::vector<Tensor> gradients(const std::vector<Tensor>& outputs,
-                                            const std::vector<Tensor>& sources,
-                                            const std::vector<Tensor>& output_grads = {});
+/// The same inside a function being traced, where everything is remembered anyway; elsewhere
+/// kValueInTrace.
+TRACEFIRE_API Tensors gradients(const Tensors& outputs, const Tensors& sources,
+                                const Tensors& output_grads = {});
 
 }  // namespace tracefire

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "tracefire/device.h"
@@ -31,13 +32,24 @@ class TRACEFIRE_API Tensor {
                           Device device = {});
   /// A string array (host only), row-major.
   static Tensor from_strings(std::vector<std::string> values, const std::vector<int64_t>& sizes);
+  /// Row-major `values`, as many as `sizes` say (kShapeMismatch); of their C++ type's dtype.
   template <class T>
   static Tensor of(const std::vector<T>& values, const std::vector<int64_t>& sizes,
                    Device device = {}) {
     check_count(values.size(), sizes);
-    return from_host(values.data(), DTypeOf<T>::value, sizes, device);
+    if constexpr (std::is_same_v<T, bool>) {  // whose vector holds bits
+      const std::vector<char> bytes(values.begin(), values.end());
+      return from_host(bytes.data(), DType::kBool, sizes, device);
+    } else {
+      return from_host(values.data(), DTypeOf<T>::value, sizes, device);
+    }
   }
-  /// A rank-0 tensor.
+  /// A vector: [number of values].
+  template <class T>
+  static Tensor of(const std::vector<T>& values) {
+    return of(values, std::vector<int64_t>{static_cast<int64_t>(values.size())});
+  }
+  /// A rank-0 tensor of the C++ type's dtype: scalar(1.0) is float64, scalar(1.0f) float32.
   template <class T>
   static Tensor scalar(T value, Device device = {}) {
     return from_host(&value, DTypeOf<T>::value, {}, device);
@@ -55,16 +67,24 @@ class TRACEFIRE_API Tensor {
 
   /// Waits for the value and throws what went wrong in computing it.
   void wait() const;
-  /// Copies the value to host memory; `bytes` must be its size.
+  /// Copies the value to host memory; `bytes` must be its size (kShapeMismatch).
   void copy_to(void* target, size_t bytes) const;
+  /// All elements, row-major. T must be the dtype's own type (kDTypeMismatch): nothing is
+  /// converted.
   template <class T>
   std::vector<T> values() const {
     expect_dtype(DTypeOf<T>::value);
-    std::vector<T> out(element_count());
-    copy_to(out.data(), out.size() * sizeof(T));
-    return out;
+    if constexpr (std::is_same_v<T, bool>) {  // whose vector holds bits
+      std::vector<char> bytes(element_count());
+      copy_to(bytes.data(), bytes.size());
+      return std::vector<bool>(bytes.begin(), bytes.end());
+    } else {
+      std::vector<T> out(element_count());
+      copy_to(out.data(), out.size() * sizeof(T));
+      return out;
+    }
   }
-  /// The only element.
+  /// The only element; kShapeMismatch where there are more, kDTypeMismatch as for values().
   template <class T>
   T item() const {
     expect_dtype(DTypeOf<T>::value);
@@ -72,20 +92,12 @@ class TRACEFIRE_API Tensor {
     copy_to(&out, sizeof out);
     return out;
   }
+  /// All elements of a string tensor, row-major.
   std::vector<std::string> strings() const;
   /// Elements of the value; observes it where the shape depends on data.
   size_t element_count() const;
   /// Sizes as numbers; observes the value where the shape depends on data.
   std::vector<int64_t> sizes() const;
-
-  /// The value's own bytes on a host-addressable device, kept alive (and unchanged) by `owner`;
-  /// null data elsewhere, without a wait. A variable that would be written meanwhile moves to new
-  /// memory instead.
-  struct View {
-    const void* data = nullptr;
-    std::shared_ptr<void> owner;
-  };
-  View view() const;
 
   const std::shared_ptr<trace::Cell>& cell() const { return cell_; }
 
@@ -93,6 +105,14 @@ class TRACEFIRE_API Tensor {
   static void check_count(size_t count, const std::vector<int64_t>& sizes);
   void expect_dtype(DType dtype) const;
   std::shared_ptr<trace::Cell> cell_;
+};
+
+using Tensors = std::vector<Tensor>;
+
+/// What is known of a tensor before it has a value.
+struct TensorSpec {
+  DType dtype = DType::kInvalid;
+  Shape shape;
 };
 
 /// A value in host memory: dense, row-major, valid and unchanged while `owner` lives.
@@ -106,21 +126,25 @@ struct HostValue {
 };
 
 /// The values of several tensors, read together: what is pending fires as one piece, and the host
-/// waits once for each device instead of once for each tensor. Small values share one block of
-/// memory, which lives as long as any of them. Throws the first failure on the way to any value;
-/// kDTypeMismatch for strings.
+/// waits once for each device instead of once for each tensor. On a device that the host addresses
+/// nothing is copied: a variable that would be written while a value is held moves to new memory
+/// instead. Copies share one block of memory, which lives as long as any of them. Throws the first
+/// failure on the way to any value; kDTypeMismatch for strings.
 TRACEFIRE_API std::vector<HostValue> fetch(std::span<const Tensor> tensors);
 
-/// Storage that can be assigned to: a slot. Reads and assigns take effect in program order, also
-/// inside functions, whose programs receive and return the slots they touch.
+/// Storage that can be assigned to: a slot. A handle: copies are the same variable. Reads and
+/// assigns take effect in program order, also inside functions, whose programs receive and return
+/// the slots they touch.
 class TRACEFIRE_API Variable {
  public:
   Variable() = default;
+  /// Dtype, shape and device are those of `initial` for good. Throws kValueInTrace where that is a
+  /// value of a function being traced (see InitScope).
   explicit Variable(const Tensor& initial, std::string name = "", bool trainable = true);
-
   explicit Variable(std::shared_ptr<trace::Slot> slot) : slot_(std::move(slot)) {}
 
   bool defined() const { return slot_ != nullptr; }
+  /// The value at this point of the program, which later assignments do not change.
   Tensor read() const;
   /// `value` must have the variable's dtype and shape (kDTypeMismatch, kShapeMismatch).
   void assign(const Tensor& value) const;
@@ -129,6 +153,9 @@ class TRACEFIRE_API Variable {
   DType dtype() const;
   const Shape& shape() const;
   Device device() const;
+  /// Whether both are the same storage.
+  friend bool operator==(const Variable& a, const Variable& b) { return a.slot_ == b.slot_; }
+  friend bool operator!=(const Variable& a, const Variable& b) { return !(a == b); }
   const std::shared_ptr<trace::Slot>& slot() const { return slot_; }
 
  private:

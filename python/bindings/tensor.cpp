@@ -200,26 +200,35 @@ void bind_variable_class(nb::module_& m) {
           },
           nb::arg("initial"), nb::arg("name") = "", nb::arg("trainable") = true,
           nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none())
-      .def("read", [](const Variable& v) { return v.read(); },
-           "The value at this point of the program.")
-      .def("assign", [](const Variable& v, nb::handle value) {
-             const Tensor tensor = is_tensor(value) ? *nb::inst_ptr<Tensor>(value)
-                                                    : make_tensor(value, v.dtype());
-             v.assign(tensor);
-           }, nb::arg("value"), "Numbers and arrays take the variable's dtype; tensors must have it.")
+      .def(
+          "read", [](const Variable& v) { return v.read(); },
+          "The value at this point of the program.")
+      .def(
+          "assign",
+          [](const Variable& v, nb::handle value) {
+            const Tensor tensor =
+                is_tensor(value) ? *nb::inst_ptr<Tensor>(value) : make_tensor(value, v.dtype());
+            v.assign(tensor);
+          },
+          nb::arg("value"), "Numbers and arrays take the variable's dtype; tensors must have it.")
       .def("numpy", [](const Variable& v) { return nb::cast(v.read()).attr("numpy")(); })
-      .def("__array__", [](const Variable& v, nb::handle dtype, nb::handle copy) {
-             return nb::cast(v.read()).attr("__array__")(dtype, copy);
-           }, nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none())
+      .def(
+          "__array__",
+          [](const Variable& v, nb::handle dtype, nb::handle copy) {
+            return nb::cast(v.read()).attr("__array__")(dtype, copy);
+          },
+          nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none())
       .def_prop_ro("name", &Variable::name)
       .def_prop_ro("trainable", &Variable::trainable)
       .def_prop_ro("shape", [](const Variable& v) { return shape_tuple(v.shape()); })
       .def_prop_ro("dtype", [](const Variable& v) { return dtype_text(v.dtype()); })
       .def_prop_ro("device", [](const Variable& v) { return v.device().str(); })
-      .def("__eq__", [](const Variable& a, nb::handle b) {
-             return nb::isinstance<Variable>(b) &&
-                    a.slot() == nb::inst_ptr<Variable>(b)->slot();
-           }, "Whether both are the same storage.")
+      .def(
+          "__eq__",
+          [](const Variable& a, nb::handle b) {
+            return nb::isinstance<Variable>(b) && a == *nb::inst_ptr<Variable>(b);
+          },
+          "Whether both are the same storage.")
       .def("__hash__", [](const Variable& v) { return std::hash<const void*>()(v.slot().get()); })
       .def("__repr__", [](const Variable& v) {
         return "<Variable '" + v.name() + "': shape=" + v.shape().str() +

@@ -167,8 +167,8 @@ TEST_CASE("a live reader of the old value forces a counted copy, and keeps its v
   CHECK(old.values<float>() == std::vector<float>{31, 32, 33});
   CHECK(v.read().values<float>() == std::vector<float>{41, 42, 43});
 
-  const Tensor::View view = v.read().view();
-  if (view.data != nullptr) {  // a NumPy view of a host-addressable device
+  const HostValue view = std::move(fetch(Tensors{v.read()})[0]);
+  if (!view.copied) {  // a NumPy view of a host-addressable device
     bump({});
     CHECK(proof().counted_copies == before + 2);
     float seen[3];

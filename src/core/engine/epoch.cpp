@@ -204,18 +204,18 @@ Result<Tensors> run_stretch(Function::State& state, const Tensors& data, const T
 
 Tensors Function::run_epoch(const Tensors& data, const Tensor& order, int64_t batch, int64_t lo,
                             int64_t hi) const {
-  return run_stretch(*state_, data, order, batch, lo, hi, {}).value();
+  return run_stretch(state(), data, order, batch, lo, hi, {}).value();
 }
 
 Tensors Function::collect_epoch(const Tensors& data, const Tensor& order, int64_t batch, int64_t lo,
                                 int64_t hi, const std::vector<int32_t>& wanted) const {
   for (int32_t index : wanted) {
     if (index >= 0 && index < outputs()) continue;
-    error(ErrorCode::kBadAttribute, "'", name_of(*state_), "' was asked to collect output ", index,
+    error(ErrorCode::kBadAttribute, "'", name_of(state()), "' was asked to collect output ", index,
           "; it has ", outputs(), ", numbered from 0")
         .throw_if_error();
   }
-  Tensors last = run_stretch(*state_, data, order, batch, lo, hi, wanted).value();
+  Tensors last = run_stretch(state(), data, order, batch, lo, hi, wanted).value();
   return wanted.empty() ? Tensors() : last;
 }
 

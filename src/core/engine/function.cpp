@@ -138,8 +138,15 @@ Result<Tensors> run_function(Function::State& state, const ProgramPtr& program, 
   return results;
 }
 
+Function::State& Function::state() const {
+  if (!state_) {
+    error(ErrorCode::kBadUsage, "an undefined function was used; trace one first").throw_if_error();
+  }
+  return *state_;
+}
+
 Tensors Function::operator()(const Tensors& args) const {
-  State& state = *state_;
+  State& state = this->state();
   check_count(state, args.size()).throw_if_error();
   for (const Tensor& arg : args) {
     if (!arg.defined()) {
@@ -161,19 +168,19 @@ Tensors Function::operator()(const Tensors& args) const {
 }
 
 std::string Function::graph_text() const {
-  return tracefire::print(OpTable::instance(), *state_->lowered.graph, PrintOptions{});
+  return tracefire::print(OpTable::instance(), *state().lowered.graph, PrintOptions{});
 }
 
-std::string Function::program_text() const { return state_->compiled().value()->str(); }
+std::string Function::program_text() const { return state().compiled().value()->str(); }
 
 std::vector<Variable> Function::variables() const {
   std::vector<Variable> out;
-  for (const trace::SlotPtr& slot : state_->lowered.slots) out.push_back(variable_of(slot));
+  for (const trace::SlotPtr& slot : state().lowered.slots) out.push_back(variable_of(slot));
   return out;
 }
 
-int Function::parameters() const { return static_cast<int>(state_->parameters); }
-int Function::outputs() const { return static_cast<int>(state_->outputs); }
+int Function::parameters() const { return static_cast<int>(state().parameters); }
+int Function::outputs() const { return static_cast<int>(state().outputs); }
 
 struct FunctionTrace::Impl {
   trace::Scope scope;

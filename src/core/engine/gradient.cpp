@@ -113,7 +113,6 @@ void check_tensors(const Tensors& outputs, const Tensors& sources) {
 struct Tape::State final : trace::Recorder {
   std::vector<TapeEntry> entries;
   std::unordered_map<uint64_t, trace::CellPtr> residuals;
-  bool recording = false;
 
   void recorded(const trace::TraceNodePtr& node,
                 const std::vector<trace::CellPtr>& outputs) override {
@@ -142,18 +141,15 @@ Tape::Tape() : state_(std::make_shared<State>()) { resume(); }
 Tape::~Tape() { stop(); }
 
 void Tape::resume() {
-  if (state_->recording) return;
-  state_->recording = true;
-  trace::recorders().push_back(state_.get());
+  if (!state_->is_recording()) trace::Recorder::start(state_);
 }
 
-void Tape::stop() {
-  if (!state_->recording) return;
-  state_->recording = false;
-  std::erase(trace::recorders(), static_cast<trace::Recorder*>(state_.get()));
-}
+void Tape::stop() { state_->stop(); }
 
-void Tape::watch(const Tensor& tensor) { state_->residuals[tensor.cell()->id] = tensor.cell(); }
+void Tape::watch(const Tensor& tensor) {
+  check_tensors({}, {tensor});
+  state_->residuals[tensor.cell()->id] = tensor.cell();
+}
 
 Tensors Tape::gradients(const Tensors& outputs, const Tensors& sources,
                         const Tensors& output_grads) {

@@ -67,6 +67,7 @@ Tensor Tensor::from_strings(std::vector<std::string> values, const std::vector<i
 }
 
 void Tensor::wait() const {
+  shape();            // throws for an undefined tensor
   HostReader errors;  // reading what a check left behind is a wait, too
   auto payload = Engine::instance().observe(std::span(&cell_, 1), &errors).value()[0];
   if (!payload || !payload->storage) return;
@@ -75,6 +76,7 @@ void Tensor::wait() const {
 }
 
 void Tensor::copy_to(void* target, size_t bytes) const {
+  shape();  // throws for an undefined tensor
   Engine& engine = Engine::instance();
   auto payload = engine.ready(cell_, Trigger::kObserved).value();
   const ValueType type = bound_type(*cell_, *payload);
@@ -136,15 +138,6 @@ size_t Tensor::element_count() const {
   size_t count = 1;
   for (int64_t size : sizes()) count *= static_cast<size_t>(size);
   return count;
-}
-
-Tensor::View Tensor::view() const {
-  auto payload = Engine::instance().ready(cell_, Trigger::kObserved).value();
-  if (dtype() == DType::kString) return {};
-  DeviceBackend* backend = Backends::instance().find(payload->storage.buffer->device()).value();
-  if (!backend->host_addressable()) return {};
-  wait();
-  return {payload->storage.data(), payload};
 }
 
 }  // namespace tracefire

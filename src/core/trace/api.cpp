@@ -7,6 +7,7 @@
 #include "core/trace/flush.h"
 #include "tracefire/apply.h"
 #include "tracefire/config.h"
+#include "tracefire/control.h"
 #include "tracefire/tensor.h"
 
 namespace tracefire {
@@ -18,6 +19,21 @@ const trace::Cell& cell_of(const Tensor& tensor) {
         .throw_if_error();
   }
   return *tensor.cell();
+}
+
+void check_dtype(const char* what, DType dtype, DType wanted) {
+  if (dtype == wanted) return;
+  error(ErrorCode::kDTypeMismatch, "values of type ", dtype_name(wanted), " were asked of a ", what,
+        " of type ", dtype_name(dtype), "; cast it first")
+      .throw_if_error();
+}
+
+const trace::SlotPtr& slot_of(const Variable& variable) {
+  if (!variable.defined()) {
+    error(ErrorCode::kBadUsage, "an undefined variable was used; make it with an initial value")
+        .throw_if_error();
+  }
+  return variable.slot();
 }
 
 OpSpec make_spec(const OpRow& row) {
@@ -60,13 +76,8 @@ void Tensor::check_count(size_t count, const std::vector<int64_t>& sizes) {
   }
 }
 
-void Tensor::expect_dtype(DType expected) const {
-  if (dtype() != expected) {
-    error(ErrorCode::kDTypeMismatch, "values of type ", dtype_name(expected),
-          " were asked of a tensor of type ", dtype_name(dtype()), "; cast it first")
-        .throw_if_error();
-  }
-}
+void Tensor::expect_dtype(DType expected) const { check_dtype("tensor", dtype(), expected); }
+void HostArray::expect_dtype(DType wanted) const { check_dtype("host array", dtype, wanted); }
 
 Variable::Variable(const Tensor& initial, std::string name, bool trainable) {
   const trace::Cell& cell = cell_of(initial);
@@ -84,16 +95,16 @@ Variable::Variable(const Tensor& initial, std::string name, bool trainable) {
   slot_->current = initial.cell();
 }
 
-Tensor Variable::read() const { return Tensor(trace::read_slot(slot_)); }
+Tensor Variable::read() const { return Tensor(trace::read_slot(slot_of(*this))); }
 void Variable::assign(const Tensor& value) const {
   cell_of(value);
-  trace::assign_slot(slot_, value.cell()).throw_if_error();
+  trace::assign_slot(slot_of(*this), value.cell()).throw_if_error();
 }
-const std::string& Variable::name() const { return slot_->name; }
-bool Variable::trainable() const { return slot_->trainable; }
-DType Variable::dtype() const { return slot_->type.dtype; }
-const Shape& Variable::shape() const { return slot_->type.shape; }
-Device Variable::device() const { return slot_->device; }
+const std::string& Variable::name() const { return slot_of(*this)->name; }
+bool Variable::trainable() const { return slot_of(*this)->trainable; }
+DType Variable::dtype() const { return slot_of(*this)->type.dtype; }
+const Shape& Variable::shape() const { return slot_of(*this)->type.shape; }
+Device Variable::device() const { return slot_of(*this)->device; }
 
 const std::vector<OpSpec>& op_specs() {
   static const std::vector<OpSpec> specs = [] {
@@ -104,7 +115,7 @@ const std::vector<OpSpec>& op_specs() {
   return specs;
 }
 
-std::vector<Tensor> apply_op(int op, std::span<const Tensor> inputs, const AttrList& attrs) {
+Tensors apply_op(int op, std::span<const Tensor> inputs, const AttrList& attrs) {
   const auto rows = OpTable::instance().rows();
   if (op < 0 || op >= static_cast<int>(rows.size())) {
     error(ErrorCode::kUnknownOp, "operation number ", op, " does not exist; there are ",
@@ -126,8 +137,7 @@ std::vector<Tensor> apply_op(int op, std::span<const Tensor> inputs, const AttrL
   return tensors;
 }
 
-std::vector<Tensor> apply_op(std::string_view op, std::span<const Tensor> inputs,
-                          const AttrList& attrs) {
+Tensors apply_op(std::string_view op, std::span<const Tensor> inputs, const AttrList& attrs) {
   const auto id = OpTable::instance().find(op);
   if (!id) {
     error(ErrorCode::kUnknownOp, "there is no operation '", op, "'; docs/ops.md lists all")

@@ -76,9 +76,19 @@ Context& context() {
   return state;
 }
 
-std::vector<Recorder*>& recorders() {
-  thread_local std::vector<Recorder*> list;
+std::vector<std::weak_ptr<Recorder>>& recorders() {
+  thread_local std::vector<std::weak_ptr<Recorder>> list;
   return list;
+}
+
+void Recorder::start(const std::shared_ptr<Recorder>& recorder) {
+  recorder->thread_ = std::this_thread::get_id();
+  auto& list = recorders();
+  std::erase_if(list, [&](const std::weak_ptr<Recorder>& other) {
+    const std::shared_ptr<Recorder> alive = other.lock();
+    return !alive || alive == recorder || !alive->records_here();
+  });
+  list.push_back(recorder);
 }
 
 Location current_location() {
@@ -131,7 +141,10 @@ Result<std::vector<CellPtr>> record_node(Node node, std::vector<CellPtr> inputs)
   }
   for (const CellPtr& cell : outputs) cell->producer = traced;
   note_pending(traced);
-  for (Recorder* recorder : recorders()) recorder->recorded(traced, outputs);
+  for (const std::weak_ptr<Recorder>& weak : recorders()) {
+    const std::shared_ptr<Recorder> recorder = weak.lock();
+    if (recorder && recorder->records_here()) recorder->recorded(traced, outputs);
+  }
   return outputs;
 }
 

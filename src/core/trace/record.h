@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/base/event.h"
@@ -67,12 +69,22 @@ Context& context();
 /// The user's source line for a node recorded now.
 Location current_location();
 
-/// Whoever wants to see every node recorded on this thread (tapes).
+/// Whoever wants to see every node recorded on one thread (tapes).
 class Recorder {
  public:
   virtual ~Recorder() = default;
   virtual void recorded(const TraceNodePtr& node, const std::vector<CellPtr>& outputs) = 0;
+  /// Of the thread that calls it, from now on.
+  static void start(const std::shared_ptr<Recorder>& recorder);
+  /// On any thread.
+  void stop() { thread_ = std::thread::id(); }
+  bool is_recording() const { return thread_.load() != std::thread::id(); }
+  bool records_here() const { return thread_.load() == std::this_thread::get_id(); }
+
+ private:
+  std::atomic<std::thread::id> thread_;  ///< none: it has stopped
 };
-std::vector<Recorder*>& recorders();
+/// Those of this thread, and some that have stopped or are gone.
+std::vector<std::weak_ptr<Recorder>>& recorders();
 
 }  // namespace tracefire::trace
