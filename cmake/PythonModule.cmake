@@ -59,6 +59,7 @@ if(TRACEFIRE_STATIC_RUNTIME)
   target_link_options(tracefire_python PRIVATE ${static_runtime})
 endif()
 install(TARGETS tracefire_python LIBRARY DESTINATION tracefire COMPONENT python)
+install(TARGETS tracefire_inject LIBRARY DESTINATION tracefire COMPONENT python)
 # The program lies in the package; `tracefire_program` is what pip's command of that name calls.
 install(PROGRAMS "$<TARGET_FILE:tracefire_program>" RENAME tracefire DESTINATION tracefire/bin COMPONENT python)
 install(FILES "${PROJECT_SOURCE_DIR}/python/tracefire_program.py" DESTINATION . COMPONENT python)
