@@ -3,6 +3,7 @@
 // that no two are equal and any way of sorting keeps equal elements in their order.
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <utility>
@@ -78,23 +79,25 @@ class LineSorter {
       if (descending_) key = ~key;
       packed_[static_cast<size_t>(i)] = uint64_t{key} << 32 | static_cast<uint64_t>(i);
     }
-    constexpr int64_t kWorthCounting = 2048;
-    if (size_ < kWorthCounting) {
+    // Counting costs as much as there are digits; long lines are better off with fewer rounds.
+    if (size_ < 128) {
       std::sort(packed_.begin(), packed_.end());
+    } else if (size_ < 16 * 1024) {
+      sort_by_counting<8>();
     } else {
-      sort_by_counting();
+      sort_by_counting<11>();
     }
   }
 
-  /// By 11 bits of the key at a time, the lowest first; each round keeps the order of the last.
+  /// By `bits` of the key at a time, the lowest first; each round keeps the order of the last.
+  template <int bits>
   void sort_by_counting() {
-    constexpr int kBits = 11;
-    constexpr size_t kValues = size_t{1} << kBits;
+    constexpr size_t kValues = size_t{1} << bits;
     other_.resize(packed_.size());
-    std::vector<size_t> next(kValues);
-    for (int shift = 32; shift < 64; shift += kBits) {
+    std::array<size_t, kValues> next;
+    for (int shift = 32; shift < 64; shift += bits) {
       const auto digit = [shift](uint64_t word) { return word >> shift & (kValues - 1); };
-      std::fill(next.begin(), next.end(), 0);
+      next.fill(0);
       for (const uint64_t word : packed_) ++next[digit(word)];
       if (next[digit(packed_[0])] == packed_.size()) continue;  // all alike
       size_t total = 0;
