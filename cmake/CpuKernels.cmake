@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The loops that compilers turn into vector code: full optimisation whatever the build type is, and
-# without the rules about errno and traps that keep selections from becoming blends. A product and a
-# sum are never made one fma, which rounds differently: all instruction sets give the same bits. The
+# without the rules about errno and traps that keep selections from becoming blends. The
 # instruction set is chosen inside the files (isa_target.h). They include no precompiled header,
 # which other flags would not fit.
 file(GLOB vector_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/backends/cpu/tile/*.cpp"
@@ -10,7 +9,7 @@ file(GLOB vector_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/backends/c
                                            "${PROJECT_SOURCE_DIR}/src/backends/cpu/move/scatter.cpp"
                                            "${PROJECT_SOURCE_DIR}/src/backends/cpu/move/strided_copy.cpp"
                                            "${PROJECT_SOURCE_DIR}/src/backends/cpu/vector/*.cpp")
-set(vector_flags -fno-math-errno -fno-trapping-math -ffp-contract=off)
+set(vector_flags -fno-math-errno -fno-trapping-math)
 if(NOT TRACEFIRE_SANITIZE)
   list(APPEND vector_flags -O3)
 endif()

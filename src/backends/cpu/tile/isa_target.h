@@ -3,7 +3,7 @@
 
 // Compiles what stands between TF_TARGET_…_BEGIN and TF_TARGET_END for an instruction set that
 // the machine may not have; callers choose at run time. Includes of the standard library stay
-// outside, so that no shared inline function is compiled for it. cmake/CpuKernels.cmake forbids
+// outside, so that no shared inline function is compiled for it. cmake/Options.cmake forbids
 // compilers to make fma of a product and a sum: every instruction set gives the same bits.
 
 #if defined(__x86_64__)
