@@ -18,15 +18,16 @@ namespace {
 
 constexpr int64_t kGrain = 4 * 1024;
 
-/// Keys that are ordered like the numbers: -0 equals 0, every NaN is above everything.
+/// Keys that are ordered like the numbers: -0 equals 0, every NaN is above everything. T is no
+/// wider than the key.
 template <class Key, class T>
 Key key_of(T value) {
-  constexpr int kBits = 8 * sizeof(Key);
-  constexpr Key kSign = Key{1} << (kBits - 1);
+  constexpr Key kSign = Key{1} << (8 * sizeof(Key) - 1);
   if constexpr (std::is_integral_v<T>) {
     return static_cast<Key>(static_cast<Key>(value) ^ (std::is_signed_v<T> ? kSign : Key{0}));
   } else {
-    const auto x = number(value) + Computed<T>(0);  // -0 + 0 is 0
+    using Real = std::conditional_t<sizeof(Key) == 4, float, double>;
+    const Real x = static_cast<Real>(number(value)) + Real(0);  // -0 + 0 is 0
     if (x != x) return ~Key{0};
     const Key bits = std::bit_cast<Key>(x);
     return bits & kSign ? ~bits : bits | kSign;
@@ -66,18 +67,11 @@ class LineSorter {
   /// Key and place in one word.
   template <class T>
   void sort_packed(const T* x, int64_t step) {
-    using Key = uint32_t;
     packed_.resize(static_cast<size_t>(size_));
     for (int64_t i = 0; i < size_; ++i) {
-      Key key;
-      if constexpr (std::is_integral_v<T>) {
-        key = key_of<Key>(
-            static_cast<std::conditional_t<std::is_signed_v<T>, int32_t, Key>>(x[i * step]));
-      } else {
-        key = key_of<Key>(static_cast<float>(number(x[i * step])));
-      }
-      if (descending_) key = ~key;
-      packed_[static_cast<size_t>(i)] = uint64_t{key} << 32 | static_cast<uint64_t>(i);
+      const uint32_t key = key_of<uint32_t>(x[i * step]);
+      packed_[static_cast<size_t>(i)] =
+          uint64_t{descending_ ? ~key : key} << 32 | static_cast<uint64_t>(i);
     }
     // Counting costs as much as there are digits; long lines are better off with fewer rounds.
     if (size_ < 128) {
@@ -111,13 +105,7 @@ class LineSorter {
   void sort_entries(const T* x, int64_t step) {
     entries_.resize(static_cast<size_t>(size_));
     for (int64_t i = 0; i < size_; ++i) {
-      uint64_t key;
-      if constexpr (std::is_integral_v<T>) {
-        key = key_of<uint64_t>(
-            static_cast<std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>(x[i * step]));
-      } else {
-        key = key_of<uint64_t>(static_cast<double>(number(x[i * step])));
-      }
+      const uint64_t key = key_of<uint64_t>(x[i * step]);
       entries_[static_cast<size_t>(i)] = {descending_ ? ~key : key, i};
     }
     std::sort(entries_.begin(), entries_.end());
