@@ -6,6 +6,8 @@
 file(GLOB vector_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/backends/cpu/tile/*.cpp"
                                            "${PROJECT_SOURCE_DIR}/src/backends/cpu/reduce/reduce_*.cpp"
                                            "${PROJECT_SOURCE_DIR}/src/backends/cpu/matmul/gemm_loops_*.cpp"
+                                           "${PROJECT_SOURCE_DIR}/src/backends/cpu/move/scatter.cpp"
+                                           "${PROJECT_SOURCE_DIR}/src/backends/cpu/move/strided_copy.cpp"
                                            "${PROJECT_SOURCE_DIR}/src/backends/cpu/vector/*.cpp")
 set(vector_flags -fno-math-errno -fno-trapping-math)
 if(NOT TRACEFIRE_SANITIZE)

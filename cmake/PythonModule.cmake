@@ -57,6 +57,9 @@ if(TRACEFIRE_STATIC_RUNTIME)
   target_link_options(tracefire_python PRIVATE ${static_runtime})
 endif()
 install(TARGETS tracefire_python LIBRARY DESTINATION tracefire COMPONENT python)
+# The program lies in the package; `tracefire_program` is what pip's command of that name calls.
+install(PROGRAMS "$<TARGET_FILE:tracefire_program>" RENAME tracefire DESTINATION tracefire/bin COMPONENT python)
+install(FILES "${PROJECT_SOURCE_DIR}/python/tracefire_program.py" DESTINATION . COMPONENT python)
 # The file itself under the name it is looked for: wheels hold no links.
 install(FILES "$<TARGET_FILE:tracefire>" RENAME "$<TARGET_SONAME_FILE_NAME:tracefire>"
         DESTINATION tracefire COMPONENT python)
@@ -65,7 +68,9 @@ if(TRACEFIRE_ONEDNN)
   install(DIRECTORY "${TRACEFIRE_DEPS_DIR}/onednn/licence/" DESTINATION tracefire/licences/onednn
           COMPONENT python)
 endif()
-# The licences of what is compiled in.
+# The licences of what is compiled in, the embedded digits among it.
+install(FILES "${PROJECT_SOURCE_DIR}/data/README.md" DESTINATION tracefire/licences RENAME digits.md
+        COMPONENT python)
 foreach(package libxbyak-dev libhwy-dev nlohmann-json3-dev libcli11-dev libgomp1)
   if(EXISTS "/usr/share/doc/${package}/copyright")
     install(FILES "/usr/share/doc/${package}/copyright" DESTINATION tracefire/licences RENAME ${package}.txt
@@ -76,4 +81,5 @@ file(GLOB nanobind_licence "${nanobind_ROOT}/../../nanobind-*.dist-info/licenses
 if(nanobind_licence)
   install(FILES ${nanobind_licence} DESTINATION tracefire/licences RENAME nanobind.txt COMPONENT python)
 endif()
+install(FILES "${TRACEFIRE_PYTHON_DIR}/tracefire/_core.pyi" DESTINATION tracefire COMPONENT python)
 install(FILES "${PROJECT_SOURCE_DIR}/python/tracefire.pth" DESTINATION . COMPONENT python)

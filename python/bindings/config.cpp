@@ -131,7 +131,7 @@ void end_runtime() {
 void bind_settings(nb::module_& m) {
   m.def("set_setting", [](const std::string& name, nb::handle value) {
     change_setting(name, setting_value(value));
-  }, nb::arg("name"), nb::arg("value"), "Gives a setting of docs/settings.md a value.");
+  }, nb::arg("name"), nb::arg("value"), "Gives a setting a value; `tracefire settings` lists them.");
   m.def("get_setting", [](const std::string& name) { return setting_object(setting(name)); },
         nb::arg("name"));
   m.def("set_soft_device_placement", &set_soft_device_placement, nb::arg("enabled"));

@@ -69,7 +69,7 @@ std::string exception_text(const nb::python_error& error) {
 nb::object to_array(const HostArray& array) {
   if (array.dtype == DType::kString) return numpy_strings(array.strings, array.sizes);
   auto bytes = std::make_shared<std::vector<char>>(array.bytes);
-  HostView view;
+  HostValue view;
   view.dtype = array.dtype;
   view.sizes = array.sizes;
   view.data = bytes->data();

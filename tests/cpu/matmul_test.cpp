@@ -97,6 +97,9 @@ TEST_CASE("cpu: products large enough for several blocks") {
   check(DType::kF32, {{}, {}, 520, 300, 65}, false, false, nullptr, 1e-4);
   check(DType::kF32, {{}, {}, 20, 1100, 130}, true, true, nullptr, 1e-4);
   check(DType::kF64, {{}, {}, 260, 300, 150}, false, true, nullptr, 1e-12);
+  check(DType::kF32, {{}, {}, 1100, 1060, 9}, false, true, nullptr, 1e-5);
+  check(DType::kF32, {{}, {}, 2070, 33, 17}, true, false, nullptr, 1e-5);
+  check(DType::kF32, {{3}, {}, 300, 270, 20}, false, false, nullptr, 1e-5);
 }
 
 TEST_CASE("cpu: products of every real type") {

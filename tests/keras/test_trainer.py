@@ -126,6 +126,44 @@ def test_custom_train_step_takes_the_fast_path(calls):
     assert history["seen"] == [ROWS] * 4
 
 
+@pytest.mark.parametrize("custom", ["metric", "step", "results", "none"])
+def test_logs_of_an_epoch_are_what_the_metrics_hold(custom):
+    """The mean over the epoch, whoever wrote the step; and Python state counts when it is read."""
+    state = {"scale": 1.0}
+
+    class Model(keras.Sequential):
+        if custom == "step":
+
+            def train_step(self, data):
+                return {name: 0.0 * value for name, value in super().train_step(data).items()}
+
+        if custom == "results":
+
+            def get_metrics_result(self):
+                return {n: state["scale"] * v for n, v in super().get_metrics_result().items()}
+
+    class Mean(keras.metrics.MeanAbsoluteError):
+        if custom == "metric":
+
+            def result(self):
+                return state["scale"] * super().result()
+
+    keras.utils.set_random_seed(1)
+    model = Model([keras.Input((6,)), L.Dense(1, kernel_initializer="zeros")])
+    model.compile(keras.optimizers.SGD(0.0), "mse", metrics=[Mean(name="mae")])
+    target = np.arange(ROWS, dtype="float32")
+    scales = {"mae": [1, 1, 1], "loss": [1, 1, 1]}
+    for name in {"metric": ["mae"], "results": ["mae", "loss"]}.get(custom, []):
+        scales[name] = [1, 2, 3]
+    history = {"mae": [], "loss": []}
+    for _ in range(3):
+        for name, values in model.fit(X, target, batch_size=41, verbose=0).history.items():
+            history[name] += values
+        state["scale"] += 1.0
+    for name, mean in [("mae", target.mean()), ("loss", (target**2).mean())]:
+        np.testing.assert_allclose(history[name], np.multiply(scales[name], mean), rtol=1e-5)
+
+
 def test_variables_made_while_tracing_get_their_initial_value_once():
     class Lazy(L.Layer):
         scale = None

@@ -143,6 +143,27 @@ void add_selects(std::vector<OpCase>* cases) {
   cases->push_back(shadowed);
 }
 
+void add_fmas(std::vector<OpCase>* cases) {
+  for (DType dtype : kFloats) {
+    const auto operand = [dtype](std::vector<int64_t> sizes) {
+      return InputSpec{dtype, std::move(sizes), -3, 3, {}};
+    };
+    for (OpCase op_case : {OpCase{"fma", {operand({3, 4}), operand({3, 4}), operand({3, 4})}},
+                           OpCase{"fma", {operand({3, 1}), operand({}), operand({2, 3, 4})}},
+                           OpCase{"fma", {operand({150}), operand({150}), operand({1})}}}) {
+      op_case.whole_scale = true;  // a sum may cancel
+      cases->push_back(op_case);
+    }
+  }
+  // (1 + e)^2 - 1 of one rounding keeps the e^2 that a rounded product loses.
+  const double e = 0x1p-13;
+  const OpCase exact{"fma",
+                     {{DType::kF32, {2}, 0, 1, {1 + e, kInf}},
+                      {DType::kF32, {2}, 0, 1, {1 + e, 2}},
+                      {DType::kF32, {2}, 0, 1, {-1 - 2 * e, kNan}}}};
+  cases->push_back(exact);
+}
+
 }  // namespace
 
 std::vector<OpCase> binary_cases(Scale scale) {
@@ -159,6 +180,7 @@ std::vector<OpCase> binary_cases(Scale scale) {
   add_comparisons(&cases);
   add_bits(&cases);
   add_selects(&cases);
+  add_fmas(&cases);
   return cases;
 }
 

@@ -50,6 +50,27 @@ std::vector<OpCase> product_cases(Scale scale) {
       cases.push_back(op_case);
     }
   }
+  for (const Product& product : kProducts) {
+    for (DType a : {DType::kI8, DType::kU8}) {
+      for (DType b : {DType::kI8, DType::kU8}) {
+        const auto all = [](DType dtype, const std::vector<int64_t>& sizes) {
+          const bool is_signed = dtype == DType::kI8;
+          return InputSpec{dtype, sizes, is_signed ? -128.0 : 0.0, is_signed ? 127.0 : 255.0, {}};
+        };
+        cases.push_back({"int_matmul",
+                         {all(a, product.a), all(b, product.b)},
+                         {{"transpose_a", product.ta}, {"transpose_b", product.tb}},
+                         {}});
+      }
+    }
+  }
+  // All extremes: sums of pairs of products leave 16 bits.
+  for (const double low : {-128.0, 127.0}) {
+    cases.push_back({"int_matmul",
+                     {{DType::kU8, {3, 70}, 255, 255, {}}, {DType::kI8, {70, 5}, low, low, {}}},
+                     {},
+                     {}});
+  }
   OpCase precise = cases[1];
   precise.attrs.set("precision", std::string("highest"));
   cases.push_back(precise);

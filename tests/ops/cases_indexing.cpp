@@ -57,6 +57,51 @@ void add_gathers(std::vector<OpCase>* cases) {
   }
 }
 
+void add_scatters(std::vector<OpCase>* cases) {
+  for (const char* reduction : {"update", "add", "mul", "max", "min"}) {
+    const Attrs attrs = {{"reduction", std::string(reduction)}};
+    for (DType dtype : {DType::kF64, DType::kF32, DType::kBF16, DType::kI8, DType::kU64}) {
+      const auto numbers = [dtype](Ints sizes) { return InputSpec{dtype, sizes, 1, 3, {}}; };
+      const DType index = dtype == DType::kF32 ? DType::kI64 : DType::kI32;
+      // Rows, elements of two axes, whole planes, the whole tensor; most places are hit twice.
+      const OpCase rows{
+          "scatter", {numbers({4, 3}), places(index, {6, 1}, 4), numbers({6, 3})}, attrs};
+      const OpCase elements{
+          "scatter", {numbers({3, 4}), places(index, {2, 5, 2}, 3), numbers({2, 5})}, attrs};
+      const OpCase planes{
+          "scatter", {numbers({5, 2, 2}), places(index, {3, 1}, 5), numbers({3, 2, 2})}, attrs};
+      const OpCase one{"scatter", {numbers({6}), places(index, {1}, 6), numbers({})}, attrs};
+      const OpCase all{
+          "scatter", {numbers({2, 3}), places(index, {2, 0}, 1), numbers({2, 2, 3})}, attrs};
+      for (OpCase op_case : {rows, elements, planes, one, all}) {
+        op_case.slack = 8;
+        cases->push_back(op_case);
+      }
+      if (dtype != DType::kF32) continue;
+      cases->push_back(failing(rows, 1, 4));
+      cases->push_back(failing(elements, 1, -1));
+    }
+    // Factors of 0, alone and twice in one place.
+    OpCase zeros{"scatter",
+                 {{DType::kF64, {3}, 1, 2, {0, 2, 3}},
+                  places(DType::kI64, {4, 1}, 3),
+                  {DType::kF64, {4}, 1, 2, {0, 0, 1.5}}},
+                 attrs};
+    zeros.gradient = false;
+    cases->push_back(zeros);
+  }
+  const Attrs largest = {{"reduction", std::string("max")}};
+  cases->push_back({"scatter",
+                    {{DType::kF32, {3}, 1, 2, {NAN, 1, 1}},
+                     {DType::kI32, {3, 1}, 0, 0, {0, 1, 1}},
+                     {DType::kF32, {3}, 1, 2, {5, NAN, 5}}},
+                    largest});
+  for (DType dtype : {DType::kBool, DType::kString}) {
+    const InputSpec x{dtype, {5}, 0, 1, {}}, updates{dtype, {3}, 0, 1, {}};
+    cases->push_back({"scatter", {x, places(DType::kI32, {3, 1}, 5), updates}, {}});
+  }
+}
+
 void add_slices(std::vector<OpCase>* cases) {
   for (DType dtype : {DType::kF64, DType::kF32, DType::kU8, DType::kI64}) {
     const InputSpec start{DType::kI64, {}, 1, 3, {}};
@@ -95,6 +140,7 @@ std::vector<OpCase> indexing_cases(Scale scale) {
     return cases;
   }
   add_gathers(&cases);
+  add_scatters(&cases);
   add_slices(&cases);
   for (DType dtype : {DType::kU8, DType::kI32, DType::kI64}) {
     const InputSpec labels{dtype, {17}, 0, 12, {}};  // some beyond the depth

@@ -97,18 +97,52 @@ void add_searches(std::vector<OpCase>* cases) {
   }
 }
 
-void add_sums(std::vector<OpCase>* cases) {
+void add_running(std::vector<OpCase>* cases) {
   for (DType dtype : kNumbers) {
     for (int mode = 0; mode < 4; ++mode) {
-      OpCase op_case{"cumsum",
-                     {{dtype, {3, 5, 2}, 0, 3, {}}},
-                     {{"axis", int64_t{1}}, {"exclusive", mode % 2 == 1}, {"reverse", mode > 1}},
-                     {}};
-      op_case.slack = 4;
-      op_case.whole_scale = true;
-      cases->push_back(op_case);
+      const Attrs attrs = {
+          {"axis", int64_t{1}}, {"exclusive", mode % 2 == 1}, {"reverse", mode > 1}};
+      OpCase sums{"cumsum", {{dtype, {3, 5, 2}, 0, 3, {}}}, attrs, {}};
+      sums.slack = 4;
+      sums.whole_scale = true;
+      cases->push_back(sums);
+      const double low = is_floating(dtype) ? 0.5 : 1;
+      OpCase products{"cumprod", {{dtype, {3, 5, 2}, low, 2.5, {}}}, attrs, {}};
+      products.slack = 8;
+      cases->push_back(products);
+      cases->push_back({"cumprod", {{dtype, {300}, low, 1.2, {}}}, {{"axis", int64_t{-1}}}, {}});
+      cases->back().slack = 8;
     }
   }
+}
+
+void add_sorts(std::vector<OpCase>* cases) {
+  for (DType dtype : kNumbers) {
+    const double low = is_floating(dtype) || is_signed_integer(dtype) ? -50 : 0;
+    for (const bool descending : {false, true}) {
+      for (const char* op : {"sort", "argsort"}) {
+        const Attrs last = {{"descending", descending}};
+        const Attrs middle = {{"axis", int64_t{1}}, {"descending", descending}};
+        cases->push_back({op, {{dtype, {4, 9}, low, 50, {}}}, last, {}});
+        cases->push_back({op, {{dtype, {2, 7, 3}, low, 50, {}}}, middle, {}});
+        cases->push_back({op, {{dtype, {3000}, low, 50, {}}}, last, {}});  // many equal ones
+      }
+    }
+    cases->push_back({"argsort", {{dtype, {5, 20}, low, 50, {}}}, {{"dtype", DType::kI64}}, {}});
+  }
+  for (DType dtype : kFloats) {
+    for (const bool descending : {false, true}) {
+      for (const char* op : {"sort", "argsort"}) {
+        cases->push_back({op,
+                          {{dtype, {2, 7}, 1, 2, {kNan, 0, -0.0, -kInf, kInf, kNan, -1}}},
+                          {{"descending", descending}},
+                          {}});
+      }
+    }
+  }
+  cases->push_back({"sort", {{DType::kBool, {40}, 0, 1, {}}}, {}, {}});
+  cases->push_back({"argsort", {{DType::kBool, {2, 9}, 0, 1, {}}}, {{"axis", int64_t{0}}}, {}});
+  cases->push_back({"sort", {{DType::kF32, {3, 0}, 0, 1, {}}}, {}, {}});
 }
 
 }  // namespace
@@ -121,12 +155,14 @@ std::vector<OpCase> reduction_cases(Scale scale) {
       cases.push_back({"reduce_sum", {x}, {{"axes", axes}}, {}});
     }
     cases.push_back({"argmax", {x}, {}, {}});
+    cases.push_back({"sort", {x}, {}, {}});
     return cases;
   }
   add_reductions(&cases);
   add_special(&cases);
   add_searches(&cases);
-  add_sums(&cases);
+  add_running(&cases);
+  add_sorts(&cases);
   return cases;
 }
 

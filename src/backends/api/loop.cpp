@@ -70,6 +70,7 @@ constexpr LoopOpInfo kLoopOps[] = {
     {LoopOp::kShiftLeft, "shift_left", 2},
     {LoopOp::kShiftRight, "shift_right", 2},
     {LoopOp::kSelect, "select", 3},
+    {LoopOp::kFma, "fma", 3},
     {LoopOp::kCheckFinite, "check_finite", 1},
 };
 

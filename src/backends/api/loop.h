@@ -29,6 +29,7 @@ enum class LoopOp : uint8_t {
   kBitwiseOr, kBitwiseXor, kShiftLeft, kShiftRight,
   // three
   kSelect,       ///< a ? b : c
+  kFma,          ///< a * b + c, rounded once
   kCheckFinite,  ///< a, and sets the error word where a is not finite
   kCount
 };

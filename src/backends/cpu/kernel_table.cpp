@@ -25,8 +25,8 @@ class SpecKernel final : public Kernel {
 std::vector<KernelList> make_table() {
   std::vector<KernelList> table(OpTable::instance().rows().size());
   for (auto family : {matmul_kernels, movement_kernels, loop_kernels, reduction_kernels,
-                      indexing_kernels, composite_kernels, selection_kernels, random_kernels,
-                      host_kernels}) {
+                      indexing_kernels, composite_kernels, selection_kernels, sorting_kernels,
+                      random_kernels, host_kernels}) {
     for (const KernelSpec& spec : family()) {
       // Kernels live as long as the process: programs point to them.
       table[OpTable::instance().id(spec.op)].push_back(new SpecKernel(spec));
@@ -64,6 +64,14 @@ int64_t product(const std::vector<int64_t>& sizes, size_t first, size_t last) {
   int64_t result = 1;
   for (size_t i = first; i < last; ++i) result *= sizes[i];
   return result;
+}
+
+AxisView view_at(const std::vector<int64_t>& sizes, size_t axis) {
+  return {product(sizes, 0, axis), sizes[axis], product(sizes, axis + 1, sizes.size())};
+}
+
+size_t axis_of(const NodeView& node) {
+  return static_cast<size_t>(node.node->attrs.integer("axis"));
 }
 
 std::vector<int64_t> row_major(const std::vector<int64_t>& sizes) {

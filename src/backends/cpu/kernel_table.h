@@ -35,6 +35,7 @@ std::vector<KernelSpec> movement_kernels();
 std::vector<KernelSpec> indexing_kernels();
 std::vector<KernelSpec> composite_kernels();
 std::vector<KernelSpec> selection_kernels();
+std::vector<KernelSpec> sorting_kernels();
 std::vector<KernelSpec> random_kernels();
 std::vector<KernelSpec> host_kernels();
 
@@ -66,6 +67,13 @@ Answer accept_plain(const NodeView& node);
 std::vector<int64_t> sizes_of(const ValueType& type);
 int64_t elements_of(const ValueType& type);
 int64_t product(const std::vector<int64_t>& sizes, size_t first, size_t last);
+/// An array seen as [outer, size, inner] around an axis.
+struct AxisView {
+  int64_t outer, size, inner;
+};
+AxisView view_at(const std::vector<int64_t>& sizes, size_t axis);
+/// Number of the attribute 'axis'.
+size_t axis_of(const NodeView& node);
 /// Row-major strides in elements.
 std::vector<int64_t> row_major(const std::vector<int64_t>& sizes);
 /// Numbers of an attribute's dims; kSymbolUnbound where one depends on data not read yet.

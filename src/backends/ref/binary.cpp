@@ -156,6 +156,24 @@ void select(Eval& e) {
   });
 }
 
+void fma_of(Eval& e) {
+  const std::vector<int64_t>& sizes = e.out[0].sizes;
+  const std::vector<int64_t> sx = broadcast_strides(e.in[0].sizes, sizes);
+  const std::vector<int64_t> sy = broadcast_strides(e.in[1].sizes, sizes);
+  const std::vector<int64_t> sz = broadcast_strides(e.in[2].sizes, sizes);
+  for_each(sizes, [&](int64_t i, const std::vector<int64_t>& index) {
+    const auto element = [&](size_t input, const std::vector<int64_t>& strides) {
+      return e.in[input].real[static_cast<size_t>(dot(index, strides))];
+    };
+    const double x = element(0, sx), y = element(1, sy), z = element(2, sz);
+    // A double that is rounded to float32 once more would be rounded twice.
+    e.out[0].real[static_cast<size_t>(i)] =
+        e.out[0].dtype == DType::kF32
+            ? std::fma(static_cast<float>(x), static_cast<float>(y), static_cast<float>(z))
+            : std::fma(x, y, z);
+  });
+}
+
 }  // namespace
 
 std::vector<Entry> binary_entries() {
@@ -182,7 +200,8 @@ std::vector<Entry> binary_entries() {
           {"bitwise_xor", bitwise_xor},
           {"shift_left", shift_left},
           {"shift_right", shift_right},
-          {"select", select}};
+          {"select", select},
+          {"fma", fma_of}};
 }
 
 }  // namespace tracefire::ref

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "backends/ref/oracle.h"
 
 namespace tracefire::ref {
@@ -56,6 +58,52 @@ void scatter_add(Eval& e) {
       y.real[place] += updates.real[static_cast<size_t>(i)];
     } else {
       y.whole[place] = wrap_to(y.dtype, y.whole[place] + updates.whole[static_cast<size_t>(i)]);
+    }
+  });
+}
+
+double product(double x, double y) { return x * y; }
+Int product(Int x, Int y) {  // wraps around instead of overflowing
+  return static_cast<Int>(static_cast<unsigned __int128>(x) * static_cast<unsigned __int128>(y));
+}
+
+/// What an element becomes when `update` falls on it.
+template <class T>
+T combined(const std::string& reduction, T old, T update) {
+  if (reduction == "add") return old + update;
+  if (reduction == "mul") return product(old, update);
+  if (reduction == "update" || old != old || update != update) {
+    return reduction != "update" && old != old ? old : update;
+  }
+  return reduction == "max" ? std::max(old, update) : std::min(old, update);
+}
+
+void scatter(Eval& e) {
+  const Array &x = e.in[0], &indices = e.in[1], &updates = e.in[2];
+  const std::string reduction = e.attrs().text("reduction");
+  Array& y = e.out[0];
+  y = x;
+  const size_t depth = static_cast<size_t>(indices.sizes.back());
+  const size_t lead = indices.sizes.size() - 1;
+  const Index strides = strides_of(x.sizes), lead_strides = strides_of(indices.sizes);
+  for_each(updates.sizes, [&](int64_t i, const Index& index) {
+    int64_t from = 0, to = 0;
+    for (size_t k = 0; k < lead; ++k) from += index[k] * lead_strides[k];
+    for (size_t k = 0; k < depth; ++k) {
+      const Int named = indices.whole[static_cast<size_t>(from) + k];
+      const int64_t at = checked(e, named, x.sizes[k]);
+      if (at < 0) return;
+      to += at * strides[k];
+    }
+    for (size_t k = depth; k < x.sizes.size(); ++k) to += index[lead + k - depth] * strides[k];
+    const size_t target = static_cast<size_t>(to), source = static_cast<size_t>(i);
+    if (y.dtype == DType::kString) {
+      copy_element(updates, i, &y, to);
+    } else if (y.is_real()) {
+      y.real[target] = combined(reduction, y.real[target], updates.real[source]);
+    } else {
+      y.whole[target] =
+          wrap_to(y.dtype, combined(reduction, y.whole[target], updates.whole[source]));
     }
   });
 }
@@ -125,6 +173,7 @@ void check_range(Eval& e) {
 std::vector<Entry> indexing_entries() {
   return {{"gather", gather},
           {"scatter_add", scatter_add},
+          {"scatter", scatter},
           {"one_hot", one_hot},
           {"gather_along", gather_along},
           {"dynamic_slice", dynamic_slice},

@@ -53,6 +53,6 @@ void matmul(Eval& e) {
 
 }  // namespace
 
-std::vector<Entry> product_entries() { return {{"matmul", matmul}}; }
+std::vector<Entry> product_entries() { return {{"matmul", matmul}, {"int_matmul", matmul}}; }
 
 }  // namespace tracefire::ref

@@ -147,25 +147,55 @@ void arg(Eval& e) {
   });
 }
 
-void cumsum(Eval& e) {
+/// Running sums, or products.
+template <bool product>
+void running(Eval& e) {
   const size_t axis = static_cast<size_t>(e.attrs().integer("axis"));
   const bool exclusive = e.attrs().flag("exclusive"), backwards = e.attrs().flag("reverse");
   const Array& x = e.in[0];
   Array& y = e.out[0];
   const size_t size = static_cast<size_t>(x.sizes[axis]);
   lines(x.sizes, axis, [&](size_t first, size_t step, size_t) {
-    long double real = 0;
-    Int whole = 0;
+    long double real = product ? 1 : 0;
+    Int whole = product ? 1 : 0;
     for (size_t k = 0; k < size; ++k) {
       const size_t at = first + (backwards ? size - 1 - k : k) * step;
       const long double real_before = real;
       const Int whole_before = whole;
       if (x.is_real()) {
-        real += x.real[at];
+        real = product ? real * x.real[at] : real + x.real[at];
         y.real[at] = static_cast<double>(exclusive ? real_before : real);
       } else {
-        whole = wrap_to(x.dtype, whole + x.whole[at]);
+        using Word = unsigned __int128;  // its products wrap around
+        const Word a = static_cast<Word>(whole), b = static_cast<Word>(x.whole[at]);
+        whole = wrap_to(x.dtype, static_cast<Int>(product ? a * b : a + b));
         y.whole[at] = exclusive ? whole_before : whole;
+      }
+    }
+  });
+}
+
+/// Places of the elements of each line in their sorted order; NaN is the largest.
+template <bool values>
+void sorted(Eval& e) {
+  const size_t axis = static_cast<size_t>(e.attrs().integer("axis"));
+  const bool descending = e.attrs().flag("descending");
+  const Array& x = e.in[0];
+  const size_t size = static_cast<size_t>(x.sizes[axis]);
+  lines(x.sizes, axis, [&](size_t first, size_t step, size_t) {
+    std::vector<size_t> order(size);
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      const size_t i = first + a * step, j = first + b * step;
+      return descending ? larger(x, i, j) : larger(x, j, i);
+    });
+    for (size_t k = 0; k < size; ++k) {
+      const size_t to = first + k * step;
+      if constexpr (values) {
+        copy_element(x, static_cast<int64_t>(first + order[k] * step), &e.out[0],
+                     static_cast<int64_t>(to));
+      } else {
+        e.out[0].whole[to] = static_cast<Int>(order[k]);
       }
     }
   });
@@ -234,19 +264,14 @@ void unique(Eval& e) {
 }  // namespace
 
 std::vector<Entry> reduction_entries() {
-  return {{"reduce_sum", reduce_sum},
-          {"reduce_mean", reduce_mean},
-          {"reduce_max", reduce_max},
-          {"reduce_min", reduce_min},
-          {"reduce_prod", reduce_prod},
-          {"reduce_any", reduce_any},
-          {"reduce_all", reduce_all},
-          {"argmax", arg<larger>},
-          {"argmin", arg<smaller>},
-          {"cumsum", cumsum},
-          {"top_k", top_k},
-          {"in_top_k", in_top_k},
-          {"unique", unique}};
+  return {{"reduce_sum", reduce_sum},   {"reduce_mean", reduce_mean},
+          {"reduce_max", reduce_max},   {"reduce_min", reduce_min},
+          {"reduce_prod", reduce_prod}, {"reduce_any", reduce_any},
+          {"reduce_all", reduce_all},   {"argmax", arg<larger>},
+          {"argmin", arg<smaller>},     {"cumsum", running<false>},
+          {"cumprod", running<true>},   {"argsort", sorted<false>},
+          {"sort", sorted<true>},       {"top_k", top_k},
+          {"in_top_k", in_top_k},       {"unique", unique}};
 }
 
 }  // namespace tracefire::ref

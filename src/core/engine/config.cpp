@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracefire/config.h"
 
+#include "backends/api/libraries.h"
 #include "core/base/settings.h"
 #include "core/engine/engine.h"
 #include "core/engine/splice.h"
@@ -22,6 +23,16 @@ std::string why_no_gpu() { return Backends::instance().why_no_gpu(); }
 Device default_device() { return Engine::instance().default_device(); }
 
 std::string library_report() { return Backends::instance().library_report(); }
+
+std::vector<LibraryDescription> list_libraries() {
+  std::vector<LibraryDescription> out;
+  for (UsedLibrary& library : used_libraries()) {
+    out.push_back({std::move(library.name), std::move(library.version), std::move(library.path),
+                   std::move(library.origin)});
+  }
+  return out;
+}
+
 void add_library_root(const std::string& directory) {
   Backends::instance().add_library_root(directory);
 }

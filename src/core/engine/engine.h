@@ -33,8 +33,14 @@ class Engine final : public trace::Firer {
   /// Makes the cell ready and returns what it holds; its failure otherwise. Does not wait for the
   /// device and does not ask whether a data check failed.
   Result<std::shared_ptr<DevicePayload>> ready(const trace::CellPtr& cell, Trigger trigger);
+  /// The same for several cells, which fire as one piece.
+  Result<std::vector<std::shared_ptr<DevicePayload>>> ready(std::span<const trace::CellPtr> cells,
+                                                            Trigger trigger);
   /// ready(), then waits for the device and raises what went wrong on the way to the value.
   Result<std::shared_ptr<DevicePayload>> observe(const trace::CellPtr& cell);
+  /// The same for several cells with one wait a device, in which what `reader` holds is read, too.
+  Result<std::vector<std::shared_ptr<DevicePayload>>> observe(std::span<const trace::CellPtr> cells,
+                                                              HostReader* reader);
 
   /// Publishes a value or a failure of a pending cell that nobody else makes ready.
   void publish(const trace::CellPtr& cell, std::shared_ptr<DevicePayload> payload);

@@ -34,15 +34,9 @@ Status match_argument(const Param& param, const ValueType& given, size_t index,
   return {};
 }
 
-ValueType actual_type(const trace::Cell& cell, const DevicePayload& payload) {
-  ValueType type = cell.type;
-  if (!payload.sizes.empty()) type.shape = Shape::of(payload.sizes);
-  return type;
-}
-
 Status add_operand(const trace::CellPtr& cell, RunRequest* request, ValueType* type) {
   TF_ASSIGN(std::shared_ptr<DevicePayload> payload, Engine::instance().ready(cell, Trigger::kCall));
-  *type = actual_type(*cell, *payload);
+  *type = bound_type(*cell, *payload);
   request->params.push_back(payload->storage);
   request->parents.push_back(payload->run && payload->run->can_fail()
                                  ? Run::Parent{payload->run, payload->result}

@@ -26,6 +26,22 @@ std::vector<Value> grad_select(GradContext& c) {
   return {Value{}, dx, dy};
 }
 
+Status infer_fma(const Types& inputs, Node* node) {
+  TF_RETURN_IF_ERROR(need_type(inputs, 0, kFloating));
+  TF_RETURN_IF_ERROR(need_same_type(inputs, 0, 2));
+  TF_ASSIGN(Shape shape, broadcast_shapes({inputs[0].shape, inputs[1].shape, inputs[2].shape}));
+  set_output(node, inputs[0].dtype, std::move(shape));
+  return {};
+}
+
+std::vector<Value> grad_fma(GradContext& c) {
+  Math m(c.b);
+  const Value g = c.out_grads[0], x = c.inputs[0], y = c.inputs[1];
+  const Value dx = m.unbroadcast(m.mul(g, y), m.shape(x));
+  const Value dy = m.unbroadcast(m.mul(g, x), m.shape(y));
+  return {dx, dy, m.unbroadcast(g, m.shape(c.inputs[2]))};
+}
+
 Status infer_cast(const Types& inputs, Node* node) {
   TF_RETURN_IF_ERROR(need_type(inputs, 0, kOrdered));
   TF_RETURN_IF_ERROR(need_type_attr(*node, "dtype", kOrdered));
@@ -75,6 +91,20 @@ std::vector<OpRow> elementwise_rows() {
       .cost = elementwise_cost<1>,
       .doc = "x where cond (bool) is true, y elsewhere; all three broadcast together. NaN in what "
              "is not taken does not spread."});
+  rows.push_back(OpRow{
+      .name = "fma",
+      .tf_name = "Fma",
+      .op_class = OpClass::kElementwise,
+      .arity = {3, 3},
+      .input_names = {"x", "y", "z"},
+      .output_names = {"w"},
+      .attrs = {},
+      .infer = infer_fma,
+      .gradient = {grad_fma, 3, 0},
+      .cost = elementwise_cost<2>,
+      .doc =
+          "x * y + z, rounded once as IEEE 754's fusedMultiplyAdd; all three broadcast together. "
+          "Narrow floating types are computed in float32."});
   rows.push_back(OpRow{
       .name = "cast",
       .tf_name = "Cast",

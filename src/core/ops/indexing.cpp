@@ -252,9 +252,10 @@ std::vector<OpRow> indexing_rows() {
       "scatter_add", "UnsortedSegmentSum", {"updates", "indices"},
       {{"shape", AttrType::kShape, std::nullopt, "sizes of the result"}, kAxisAttr},
       infer_scatter_add, {grad_scatter_add, 2, 0}, scatter_cost,
-      "Zeros of `shape` with updates added at `indices` along `axis`, in the order of indices, so "
-      "that the sum is the same every time. Updates have the shape that gather gives. Indices "
+      "Zeros of `shape` with updates added at `indices` along `axis`, in an order that only sizes "
+      "and indices decide, so that the sum is the same every time. Updates have the shape that gather gives. Indices "
       "outside the axis fail the run with error IndexOutOfRange."));
+  append_rows(&rows, scatter_rows());
   rows.push_back(indexing(
       "one_hot", "OneHot", {"indices"},
       {{"depth", AttrType::kInteger, std::nullopt, "number of classes"},

@@ -12,14 +12,8 @@ Shape batch_shape(const Shape& shape) {
   return Shape(std::vector<Dim>(shape.dims().begin(), shape.dims().end() - 2));
 }
 
-Status infer_matmul(const Types& inputs, Node* node) {
-  TF_RETURN_IF_ERROR(need_type(inputs, 0, kReal));
-  TF_RETURN_IF_ERROR(need_same_type(inputs, 0, 1));
-  const std::string& precision = node->attrs.text("precision");
-  if (precision != "default" && precision != "highest") {
-    return error(ErrorCode::kBadAttribute, "attribute 'precision' is '", precision,
-                 "'; it must be 'default' or 'highest'.");
-  }
+/// Shape of the product of inputs 0 and 1; the element type is the caller's.
+Status infer_product(const Types& inputs, DType dtype, Node* node) {
   for (size_t i = 0; i < 2; ++i) {
     if (inputs[i].shape.rank() >= 2) continue;
     return error(ErrorCode::kShapeMismatch, "input ", i, " is ", inputs[i].str(),
@@ -37,8 +31,36 @@ Status infer_matmul(const Types& inputs, Node* node) {
   TF_ASSIGN(Shape shape, broadcast_shapes(batch_shape(a), batch_shape(b)));
   shape.push_back(a[a.rank() - (ta ? 1 : 2)]);
   shape.push_back(b[b.rank() - (tb ? 2 : 1)]);
-  set_output(node, inputs[0].dtype, shape);
+  set_output(node, dtype, shape);
   return {};
+}
+
+Status infer_matmul(const Types& inputs, Node* node) {
+  TF_RETURN_IF_ERROR(need_type(inputs, 0, kReal));
+  TF_RETURN_IF_ERROR(need_same_type(inputs, 0, 1));
+  const std::string& precision = node->attrs.text("precision");
+  if (precision != "default" && precision != "highest") {
+    return error(ErrorCode::kBadAttribute, "attribute 'precision' is '", precision,
+                 "'; it must be 'default' or 'highest'.");
+  }
+  return infer_product(inputs, inputs[0].dtype, node);
+}
+
+bool is_byte(DType dtype) { return dtype == DType::kI8 || dtype == DType::kU8; }
+constexpr TypeRule kByte{is_byte, "int8 or uint8"};
+
+Status infer_int_matmul(const Types& inputs, Node* node) {
+  TF_RETURN_IF_ERROR(need_type(inputs, 0, kByte));
+  TF_RETURN_IF_ERROR(need_type(inputs, 1, kByte));
+  return infer_product(inputs, DType::kI32, node);
+}
+
+std::vector<Value> decompose_int_matmul(Builder& b, const Node& node,
+                                        const std::vector<Value>& inputs) {
+  Math m(b);
+  return {m.op("matmul", {m.cast(inputs[0], DType::kI32), m.cast(inputs[1], DType::kI32)},
+               {{"transpose_a", node.attrs.flag("transpose_a")},
+                {"transpose_b", node.attrs.flag("transpose_b")}})};
 }
 
 /// With A = op(a), B = op(b), C = A B: dA = G B', dB = A' G; the transposes of the operands are
@@ -68,6 +90,10 @@ Cost matmul_cost(const Node& node, const Types& inputs) {
 
 std::vector<OpRow> product_rows() {
   std::vector<OpRow> rows;
+  const AttrSpec transpose_a = {"transpose_a", AttrType::kFlag, false,
+                                "use the last two axes of a swapped"};
+  const AttrSpec transpose_b = {"transpose_b", AttrType::kFlag, false,
+                                "use the last two axes of b swapped"};
   rows.push_back(OpRow{
       .name = "matmul",
       .tf_name = "MatMul",
@@ -75,8 +101,8 @@ std::vector<OpRow> product_rows() {
       .arity = {2, 2},
       .input_names = {"a", "b"},
       .output_names = {"c"},
-      .attrs = {{"transpose_a", AttrType::kFlag, false, "use the last two axes of a swapped"},
-                {"transpose_b", AttrType::kFlag, false, "use the last two axes of b swapped"},
+      .attrs = {transpose_a,
+                transpose_b,
                 {"precision", AttrType::kText, std::string("default"),
                  "'default': the program's setting (TF32 allowed on GPUs unless it is turned off); "
                  "'highest': IEEE float32"}},
@@ -87,6 +113,21 @@ std::vector<OpRow> product_rows() {
           "Matrix product a [..., M, K], b [..., K, N] -> c [..., M, N]; leading axes broadcast. "
           "Half types accumulate in float32, integers wrap around.",
       .tolerance = {.f64 = 1e-12, .f32 = 2e-5, .f16 = 4e-3, .bf16 = 3e-2}});
+  rows.push_back(OpRow{
+      .name = "int_matmul",
+      .tf_name = "BatchMatMulV3",
+      .op_class = OpClass::kProduct,
+      .arity = {2, 2},
+      .input_names = {"a", "b"},
+      .output_names = {"c"},
+      .attrs = {transpose_a, transpose_b},
+      .infer = infer_int_matmul,
+      .gradient = no_gradient("integers have none"),
+      .cost = matmul_cost,
+      .doc = "Matrix product of 8-bit integers (int8 or uint8, each operand its own) as int32: "
+             "a [..., M, K], b [..., K, N] -> c [..., M, N]; leading axes broadcast. Exact as long "
+             "as sums fit into int32, beyond that they wrap around."});
+  rows.back().decompose = decompose_int_matmul;
   return rows;
 }
 

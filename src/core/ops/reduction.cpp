@@ -101,22 +101,6 @@ Status infer_arg(const Types& inputs, Node* node) {
   return {};
 }
 
-Status infer_cumsum(const Types& inputs, Node* node) {
-  TF_RETURN_IF_ERROR(need_type(inputs, 0, kReal));
-  int axis;
-  TF_RETURN_IF_ERROR(normalize_axis_attr(node, "axis", inputs[0].shape.rank(), &axis));
-  set_output(node, inputs[0].dtype, inputs[0].shape);
-  return {};
-}
-
-Grads grad_cumsum(GradContext& c) {
-  const Attrs& attrs = c.node.attrs;
-  return {Math(c.b).op("cumsum", {c.out_grads[0]},
-                       {{"axis", attrs.integer("axis")},
-                        {"exclusive", attrs.flag("exclusive")},
-                        {"reverse", !attrs.flag("reverse")}})};
-}
-
 Status check_k(const Node& node, Dim classes) {
   const int64_t k = node.attrs.integer("k");
   const bool too_many = classes.is_constant() && k > classes.value();
@@ -261,12 +245,7 @@ std::vector<OpRow> reduction_rows() {
                            "true where any element over axes is; false where they are empty."));
   rows.push_back(reduction("reduce_all", "All", reduce_attrs(), infer_reduce<kBoolean>, truth,
                            "true where all elements over axes are; true where they are empty."));
-  rows.push_back(reduction(
-      "cumsum", "Cumsum",
-      {{"axis", AttrType::kInteger, int64_t{0}, "the axis along which sums run"},
-       {"exclusive", AttrType::kFlag, false, "y[i] leaves x[i] itself out"},
-       {"reverse", AttrType::kFlag, false, "sums run from the end"}},
-      infer_cumsum, {grad_cumsum, 0, 0}, "Running sum along an axis; y has the shape of x."));
+  append_rows(&rows, along_axis_rows());
   add_arg_rows(&rows);
   add_top_k_rows(&rows);
   return rows;

@@ -10,6 +10,8 @@ namespace tracefire {
 std::vector<OpRow> unary_rows();
 std::vector<OpRow> binary_rows();
 std::vector<OpRow> indexing_rows();
+std::vector<OpRow> scatter_rows();
+std::vector<OpRow> along_axis_rows();
 
 /// Appends `more` to `rows`.
 void append_rows(std::vector<OpRow>* rows, std::vector<OpRow> more);

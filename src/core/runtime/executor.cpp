@@ -146,6 +146,11 @@ Result<RunOutcome> Executor::run(const RunRequest& request) {
 }
 
 Result<RunOutcome> Executor::run_repeated(const RunRequest& request, int64_t repeats) {
+  // Also before the first: a loop of short loops is stopped although none is long.
+  if (interrupted_ && interrupted_()) {
+    return error(ErrorCode::kCancelled, "interrupted before the first of ", repeats,
+                 " steps; variables hold the state before it");
+  }
   const int64_t start = now_ns();
   TF_ASSIGN(std::shared_ptr<BoundProgram> bound, bind(request.program, request.env));
   TF_ASSIGN(InstanceLease instance, InstanceLease::take(bound));

@@ -4,9 +4,11 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "backends/api/program.h"
+#include "core/runtime/host_reader.h"
 
 namespace tracefire {
 
@@ -29,9 +31,12 @@ class Run {
   bool can_fail() const { return can_fail_; }
 
  private:
+  friend class UnreadErrors;
   /// True where neither this run nor one before it failed a check; then forgets those before.
   bool settle();
   Status read_errors();
+  /// Keeps what was read; mutex_ is held.
+  void keep_words(const std::vector<ErrorWord>& words);
   /// The first check of this run alone that result `index` depends on; adds the runs to ask next.
   Status check_words(int32_t index, std::vector<Parent>* parents);
   Status failure_text(const ErrorWord& word) const;
@@ -43,8 +48,25 @@ class Run {
   std::shared_ptr<const std::vector<std::vector<int32_t>>> result_params_;
   std::atomic<bool> can_fail_{false};
   bool read_ = false;
-  Status read_status_;
   std::vector<ErrorWord> words_;
+};
+
+/// Error words behind several values, read in one go with the values themselves, so that check() of
+/// each of them waits for nothing any more.
+class UnreadErrors {
+ public:
+  /// Adds the words of `run` and of all runs before it that nobody has read.
+  void add(const std::shared_ptr<Run>& run, HostReader* reader);
+  /// Gives them to their runs, once `reader` has run.
+  void deliver(const HostReader& reader);
+
+ private:
+  struct Entry {
+    std::shared_ptr<Run> run;
+    std::vector<size_t> reads;
+  };
+  std::set<const Run*> seen_;
+  std::vector<Entry> entries_;
 };
 
 }  // namespace tracefire

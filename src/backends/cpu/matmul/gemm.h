@@ -27,11 +27,19 @@ class Gemm {
   virtual std::string name() const = 0;
 };
 
-/// oneDNN's product of f32, bf16 or f16, or null (and why in `refusal`) where it has none for this
-/// machine. The only use of oneDNN is behind this function.
-std::shared_ptr<const Gemm> make_onednn_gemm(DType dtype, const GemmShape& shape,
+/// Element types of A, B and C.
+struct GemmTypes {
+  DType a, b, c;
+};
+
+/// oneDNN's product of f32, bf16 or f16 in itself, or of 8-bit integers as int32; null (and why in
+/// `refusal`) where it has none for this machine. The only use of oneDNN is behind this function.
+std::shared_ptr<const Gemm> make_onednn_gemm(const GemmTypes& types, const GemmShape& shape,
                                              std::string* refusal);
 bool has_onednn();
+/// True where oneDNN's products of 8-bit integers are exact: without the instruction for them it
+/// adds pairs of products in 16 bits.
+bool has_exact_int8();
 
 /// Our own product of f32, f64 and integers, which wrap around.
 std::shared_ptr<const Gemm> make_own_gemm(DType dtype, const GemmShape& shape);

@@ -3,6 +3,7 @@
 // what runs in parallel, because a barrier of OpenMP's threads waits whole scheduler slices where
 // a core is busy.
 
+#include "backends/cpu/cpu_device.h"
 #include "backends/cpu/matmul/gemm.h"
 
 #if TRACEFIRE_HAS_ONEDNN
@@ -10,6 +11,7 @@
 
 #include <cstdlib>
 #include <dnnl.hpp>
+#include <filesystem>
 #endif
 
 namespace tracefire::cpu {
@@ -69,21 +71,30 @@ struct ThreadState {
 
 dnnl::memory::data_type data_type(DType dtype) {
   switch (dtype) {
-    case DType::kF32: return dnnl::memory::data_type::f32;
-    case DType::kBF16: return dnnl::memory::data_type::bf16;
-    case DType::kF16: return dnnl::memory::data_type::f16;
-    default: return dnnl::memory::data_type::undef;
+    case DType::kF32:
+      return dnnl::memory::data_type::f32;
+    case DType::kBF16:
+      return dnnl::memory::data_type::bf16;
+    case DType::kF16:
+      return dnnl::memory::data_type::f16;
+    case DType::kI8:
+      return dnnl::memory::data_type::s8;
+    case DType::kU8:
+      return dnnl::memory::data_type::u8;
+    case DType::kI32:
+      return dnnl::memory::data_type::s32;
+    default:
+      return dnnl::memory::data_type::undef;
   }
 }
 
 class OneDnnGemm final : public Gemm {
  public:
-  OneDnnGemm(DType dtype, const GemmShape& s) {
+  OneDnnGemm(const GemmTypes& types, const GemmShape& s) {
     using Dims = dnnl::memory::dims;
-    const dnnl::memory::data_type type = data_type(dtype);
-    a_ = dnnl::memory::desc(Dims{s.m, s.k}, type, Dims{s.a_row, s.a_column});
-    b_ = dnnl::memory::desc(Dims{s.k, s.n}, type, Dims{s.b_row, s.b_column});
-    c_ = dnnl::memory::desc(Dims{s.m, s.n}, type, Dims{s.c_row, 1});
+    a_ = dnnl::memory::desc(Dims{s.m, s.k}, data_type(types.a), Dims{s.a_row, s.a_column});
+    b_ = dnnl::memory::desc(Dims{s.k, s.n}, data_type(types.b), Dims{s.b_row, s.b_column});
+    c_ = dnnl::memory::desc(Dims{s.m, s.n}, data_type(types.c), Dims{s.c_row, 1});
     dnnl::primitive_attr attributes;
     // Scratch memory is ours: a primitive then runs in several threads at once.
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -116,15 +127,24 @@ class OneDnnGemm final : public Gemm {
 
 bool has_onednn() { return true; }
 
-std::shared_ptr<const Gemm> make_onednn_gemm(DType dtype, const GemmShape& shape,
+bool has_exact_int8() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512vnni");
+#else
+  return false;
+#endif
+}
+
+std::shared_ptr<const Gemm> make_onednn_gemm(const GemmTypes& types, const GemmShape& shape,
                                              std::string* refusal) {
-  if (data_type(dtype) == dnnl::memory::data_type::undef) {
+  for (const DType dtype : {types.a, types.b, types.c}) {
+    if (data_type(dtype) != dnnl::memory::data_type::undef) continue;
     *refusal = std::string("no products of ") + std::string(dtype_name(dtype));
     return nullptr;
   }
   const OneOpenMpThread one;
   try {
-    return std::make_shared<OneDnnGemm>(dtype, shape);
+    return std::make_shared<OneDnnGemm>(types, shape);
   } catch (const dnnl::error& failure) {
     *refusal = failure.what();
     return nullptr;
@@ -134,8 +154,10 @@ std::shared_ptr<const Gemm> make_onednn_gemm(DType dtype, const GemmShape& shape
 #else
 
 bool has_onednn() { return false; }
+bool has_exact_int8() { return false; }
 
-std::shared_ptr<const Gemm> make_onednn_gemm(DType, const GemmShape&, std::string* refusal) {
+std::shared_ptr<const Gemm> make_onednn_gemm(const GemmTypes&, const GemmShape&,
+                                             std::string* refusal) {
   *refusal = "this build has no oneDNN";
   return nullptr;
 }
@@ -143,3 +165,25 @@ std::shared_ptr<const Gemm> make_onednn_gemm(DType, const GemmShape&, std::strin
 #endif
 
 }  // namespace tracefire::cpu
+
+namespace tracefire {
+
+std::vector<UsedLibrary> cpu_libraries() {
+#if TRACEFIRE_HAS_ONEDNN
+  const dnnl_version_t* version = dnnl_version();
+  Dl_info file;
+  std::string path;
+  if (dladdr(reinterpret_cast<const void*>(&dnnl_version), &file) != 0 &&
+      file.dli_fname != nullptr) {
+    std::error_code unknown;
+    path = std::filesystem::weakly_canonical(file.dli_fname, unknown).string();
+  }
+  const std::string text = std::to_string(version->major) + "." + std::to_string(version->minor) +
+                           "." + std::to_string(version->patch);
+  return {{"oneDNN", text, path, "linked"}};
+#else
+  return {};
+#endif
+}
+
+}  // namespace tracefire

@@ -69,6 +69,43 @@ inline ReadInteger integer_reader(DType dtype) {
   return reader;
 }
 
+/// Whole-number indices as data has them.
+struct Indices {
+  /// First of elements `begin` … `end` - 1 that is not in [0, size), or `end`.
+  int64_t (*first_outside)(const void* data, int64_t begin, int64_t end, int64_t size) = nullptr;
+  /// Elements `begin` … `end` - 1 as int64.
+  void (*widen)(const void* data, int64_t begin, int64_t end, int64_t* out) = nullptr;
+  bool wide = false;  ///< they are int64 already
+};
+inline Indices indices_of(DType dtype) {
+  Indices functions;
+  functions.wide = dtype == DType::kI64;
+  with_integer(dtype, [&](auto element) {
+    using T = decltype(element);
+    functions.first_outside = [](const void* data, int64_t begin, int64_t end, int64_t size) {
+      const T* x = static_cast<const T*>(data);
+      constexpr int64_t kBlock = 1024;
+      const auto outside = [size](T index) {
+        return static_cast<uint64_t>(static_cast<int64_t>(index)) >= static_cast<uint64_t>(size);
+      };
+      for (int64_t i = begin; i < end; i += kBlock) {
+        const int64_t last = end - i < kBlock ? end : i + kBlock;
+        bool any = false;
+        for (int64_t k = i; k < last; ++k) any |= outside(x[k]);
+        for (int64_t k = i; any && k < last; ++k) {
+          if (outside(x[k])) return k;
+        }
+      }
+      return end;
+    };
+    functions.widen = [](const void* data, int64_t begin, int64_t end, int64_t* out) {
+      const T* x = static_cast<const T*>(data);
+      for (int64_t i = begin; i < end; ++i) out[i - begin] = static_cast<int64_t>(x[i]);
+    };
+  });
+  return functions;
+}
+
 /// Writes `value` as one element of a real type or bool.
 inline void store_number(DType dtype, void* target, int64_t value) {
   if (dtype == DType::kBool) {

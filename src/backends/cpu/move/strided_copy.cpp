@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "backends/cpu/move/element.h"
+#include "backends/cpu/move/transpose.h"
 #include "core/base/thread_pool.h"
 
 namespace tracefire::cpu {
@@ -14,24 +15,45 @@ namespace {
 
 /// Elements that are worth a hand-over to another thread.
 constexpr int64_t kGrain = 32 * 1024;
-/// Rows and columns of a block that is transposed at once: both sides stay in the L1 cache.
-constexpr int64_t kBlock = 32;
+/// Rows and columns of the target that one task transposes.
+constexpr int64_t kTaskRows = 128, kTaskColumns = 1024;
+/// Results larger than this are written past the caches: they would push out what is needed next,
+/// and reading their lines before writing them takes a third of the time.
+constexpr int64_t kStreamBytes = 8 << 20;
 
-/// Start of outer index `index` in both arrays; the axes `sizes` count from the innermost.
-struct Place {
-  int64_t target = 0, source = 0;
-};
-Place place_of(int64_t index, size_t axes, const std::vector<int64_t>& sizes,
-               const std::vector<int64_t>& target, const std::vector<int64_t>& source) {
-  Place place;
-  for (size_t axis = axes; axis-- > 0;) {
-    const int64_t at = index % sizes[axis];
-    index /= sizes[axis];
-    place.target += at * target[axis];
-    place.source += at * source[axis];
+/// Walks the outer axes of a copy, one step after the other without dividing.
+class Walk {
+ public:
+  Walk(int64_t first, size_t axes, const std::vector<int64_t>& sizes,
+       const std::vector<int64_t>& target, const std::vector<int64_t>& source)
+      : sizes_(sizes), to_(target), from_(source), index_(axes) {
+    for (size_t axis = axes; axis-- > 0;) {
+      index_[axis] = first % sizes[axis];
+      first /= sizes[axis];
+      target_ += index_[axis] * target[axis];
+      source_ += index_[axis] * source[axis];
+    }
   }
-  return place;
-}
+  void next() {
+    for (size_t axis = index_.size(); axis-- > 0;) {
+      target_ += to_[axis];
+      source_ += from_[axis];
+      if (++index_[axis] < sizes_[axis]) return;
+      target_ -= sizes_[axis] * to_[axis];
+      source_ -= sizes_[axis] * from_[axis];
+      index_[axis] = 0;
+    }
+  }
+  int64_t target() const { return target_; }
+  int64_t source() const { return source_; }
+
+ private:
+  const std::vector<int64_t>&sizes_, &to_, &from_;
+  std::vector<int64_t> index_;
+  int64_t target_ = 0, source_ = 0;
+};
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
@@ -69,7 +91,7 @@ StridedCopy::StridedCopy(DType dtype, const std::vector<int64_t>& sizes,
   } else {
     inner_ = Inner::kStrided;
     for (size_t axis = 0; axis < last; ++axis) {
-      if (source_strides_[axis] != 1 || sizes_[axis] < 4 || sizes_[last] < 4) continue;
+      if (source_strides_[axis] != 1) continue;
       // The source's fast axis comes next to the target's; the order of outer axes is free.
       for (auto* values : {&sizes_, &target_strides_, &source_strides_}) {
         std::rotate(values->begin() + static_cast<std::ptrdiff_t>(axis),
@@ -85,10 +107,10 @@ template <class T>
 void StridedCopy::copy_rows(T* target, const T* source, int64_t begin, int64_t end) const {
   const size_t last = sizes_.size() - 1;
   const int64_t n = sizes_[last], to = target_strides_[last], from = source_strides_[last];
-  for (int64_t row = begin; row < end; ++row) {
-    const Place place = place_of(row, last, sizes_, target_strides_, source_strides_);
-    T* out = target + place.target;
-    const T* in = source + place.source;
+  Walk walk(begin, last, sizes_, target_strides_, source_strides_);
+  for (int64_t row = begin; row < end; ++row, walk.next()) {
+    T* out = target + walk.target();
+    const T* in = source + walk.source();
     if (inner_ == Inner::kRun) {
       if constexpr (std::is_trivially_copyable_v<T>) {
         std::memcpy(static_cast<void*>(out), in, static_cast<size_t>(n) * sizeof(T));
@@ -104,24 +126,30 @@ void StridedCopy::copy_rows(T* target, const T* source, int64_t begin, int64_t e
 }
 
 template <class T>
-void StridedCopy::copy_blocks(T* target, const T* source, int64_t begin, int64_t end) const {
+void StridedCopy::copy_matrices(T* target, const T* source) const {
   const size_t last = sizes_.size() - 1, fast = last - 1;
   const int64_t rows = sizes_[fast], columns = sizes_[last];
-  const int64_t row_blocks = (rows + kBlock - 1) / kBlock;
-  const int64_t to = target_strides_[fast], from = source_strides_[last];
-  for (int64_t block = begin; block < end; ++block) {
-    const Place place =
-        place_of(block / row_blocks, fast, sizes_, target_strides_, source_strides_);
-    const int64_t r0 = block % row_blocks * kBlock, r1 = std::min(r0 + kBlock, rows);
-    for (int64_t c0 = 0; c0 < columns; c0 += kBlock) {
-      const int64_t c1 = std::min(c0 + kBlock, columns);
-      for (int64_t r = r0; r < r1; ++r) {
-        T* out = target + place.target + r * to;
-        const T* in = source + place.source + r;
-        for (int64_t c = c0; c < c1; ++c) out[c] = in[c * from];
-      }
+  const int64_t row_blocks = ceil_div(rows, kTaskRows);
+  const int64_t column_blocks = ceil_div(columns, kTaskColumns);
+  const int64_t per_matrix = row_blocks * column_blocks, matrices = elements_ / (rows * columns);
+  const int64_t work = std::min(rows, kTaskRows) * std::min(columns, kTaskColumns);
+  const int64_t grain = std::max<int64_t>(1, kGrain / work);
+  const bool past_caches = elements_ * static_cast<int64_t>(sizeof(T)) >= kStreamBytes;
+  parallel_for(matrices * per_matrix, grain, [&](int64_t begin, int64_t end) {
+    Walk walk(begin / per_matrix, fast, sizes_, target_strides_, source_strides_);
+    int64_t block = begin % per_matrix;
+    for (int64_t task = begin; task < end; ++task) {
+      const Transpose<T> matrix{target + walk.target(), source + walk.source(),
+                                target_strides_[fast], source_strides_[last]};
+      const int64_t r = block % row_blocks * kTaskRows, c = block / row_blocks * kTaskColumns;
+      transpose(matrix.at(r, c), std::min(kTaskRows, rows - r), std::min(kTaskColumns, columns - c),
+                past_caches);
+      if (++block < per_matrix) continue;
+      block = 0;
+      walk.next();
     }
-  }
+    if (past_caches) finish_streams();
+  });
 }
 
 template <class T>
@@ -133,15 +161,7 @@ void StridedCopy::run_as(T* target, const T* source) const {
     });
     return;
   }
-  if (inner_ == Inner::kTranspose) {
-    const int64_t row_blocks = (sizes_[last - 1] + kBlock - 1) / kBlock;
-    const int64_t matrices = elements_ / (sizes_[last] * sizes_[last - 1]);
-    const int64_t grain = std::max<int64_t>(1, kGrain / (kBlock * sizes_[last]));
-    parallel_for(matrices * row_blocks, grain, [&](int64_t begin, int64_t end) {
-      copy_blocks(target, source, begin, end);
-    });
-    return;
-  }
+  if (inner_ == Inner::kTranspose) return copy_matrices(target, source);
   const int64_t grain = std::max<int64_t>(1, kGrain / sizes_[last]);
   parallel_for(elements_ / sizes_[last], grain,
                [&](int64_t begin, int64_t end) { copy_rows(target, source, begin, end); });
@@ -152,8 +172,7 @@ void StridedCopy::run(void* target, int64_t target_start, const void* source,
   if (elements_ == 0) return;
   with_element(dtype_, [&](auto element) {
     using T = decltype(element);
-    run_as<T>(static_cast<T*>(target) + target_start,
-              static_cast<const T*>(source) + source_start);
+    run_as<T>(static_cast<T*>(target) + target_start, static_cast<const T*>(source) + source_start);
   });
 }
 

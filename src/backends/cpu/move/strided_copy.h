@@ -28,13 +28,13 @@ class StridedCopy {
   template <class T>
   void copy_rows(T* target, const T* source, int64_t begin, int64_t end) const;
   template <class T>
-  void copy_blocks(T* target, const T* source, int64_t begin, int64_t end) const;
+  void copy_matrices(T* target, const T* source) const;
 
   DType dtype_ = DType::kInvalid;
   int64_t elements_ = 0;
   Inner inner_ = Inner::kRun;
-  // Merged axes, outermost first. kTranspose: the last two are walked in blocks, the source's
-  // stride of the last but one is 1.
+  // Merged axes, outermost first. kTranspose: the last two are a matrix and its transpose, the
+  // source's stride of the last but one is 1.
   std::vector<int64_t> sizes_, target_strides_, source_strides_;
 };
 

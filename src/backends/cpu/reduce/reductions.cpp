@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reduction family but top_k: sums and extremes over axes, places of extremes, running sums.
+// The reduction family but top_k: sums and extremes over axes, places of extremes, running sums
+// and products.
 
 #include <algorithm>
 #include <vector>
@@ -23,16 +24,6 @@ BoundLaunch bind_reduce(const NodeView& node) {
     return {};
   };
   return make_launch("cpu_reduce", run, reduction.workspace_bytes());
-}
-
-/// An array seen as [outer, size, inner] around an axis.
-struct AxisView {
-  int64_t outer, size, inner;
-};
-AxisView view_of(const NodeView& node) {
-  const std::vector<int64_t> sizes = sizes_of(node.inputs[0]);
-  const size_t axis = static_cast<size_t>(node.node->attrs.integer("axis"));
-  return {product(sizes, 0, axis), sizes[axis], product(sizes, axis + 1, sizes.size())};
 }
 
 /// Calls fn(T()) with the type that elements of `dtype` are compared as; bool as its byte.
@@ -67,7 +58,7 @@ void arg_columns(const T* x, const AxisView& view, int64_t columns, int64_t* bes
 
 template <bool largest>
 BoundLaunch bind_arg(const NodeView& node) {
-  const AxisView view = view_of(node);
+  const AxisView view = view_at(sizes_of(node.inputs[0]), axis_of(node));
   const DType dtype = node.inputs[0].dtype, index = node.outputs[0].dtype;
   if (view.size == 0 && view.outer * view.inner > 0) {
     return error(ErrorCode::kShapeMismatch, "input 0 is ", node.inputs[0].str(), " and axis ",
@@ -86,8 +77,8 @@ BoundLaunch bind_arg(const NodeView& node) {
         for (int64_t task = begin; task < end; ++task) {
           const int64_t outer = task / blocks, column = task % blocks * kBlock;
           const int64_t columns = std::min(kBlock, view.inner - column);
-          const T* x = static_cast<const T*>(args.inputs[0]) +
-                       outer * view.size * view.inner + column;
+          const T* x =
+              static_cast<const T*>(args.inputs[0]) + outer * view.size * view.inner + column;
           arg_columns<largest>(x, view, columns, best_at);
           char* out = static_cast<char*>(args.outputs[0]);
           const size_t size = dtype_size(index);
@@ -102,15 +93,16 @@ BoundLaunch bind_arg(const NodeView& node) {
   });
 }
 
-/// What running sums are kept in: double for f32 and narrower, words that wrap for integers.
+/// What running sums and products are kept in: double for f32 and narrower, words that wrap for
+/// integers.
 template <class T>
-struct RunningSum {
+struct Running {
   using type = double;
 };
 template <class T>
-  requires std::is_integral_v<T>
-struct RunningSum<T> {
-  using type = std::make_unsigned_t<T>;
+requires std::is_integral_v<T>
+struct Running<T> {
+  using type = uint64_t;
 };
 
 template <class T>
@@ -118,17 +110,18 @@ T narrowed(double sum) {
   return T(static_cast<Computed<T>>(sum));
 }
 
-template <class T>
-void cumsum_columns(const T* x, T* y, const AxisView& view, int64_t columns, bool exclusive,
-                    bool reverse) {
-  using Sum = typename RunningSum<T>::type;
+template <bool product, class T>
+void run_columns(const T* x, T* y, const AxisView& view, int64_t columns, bool exclusive,
+                 bool reverse) {
+  using Sum = typename Running<T>::type;
   constexpr int64_t kMost = 256;
-  Sum sums[kMost] = {};
+  Sum sums[kMost];
+  std::fill_n(sums, columns, product ? Sum(1) : Sum(0));
   for (int64_t step = 0; step < view.size; ++step) {
     const int64_t row = (reverse ? view.size - 1 - step : step) * view.inner;
     for (int64_t j = 0; j < columns; ++j) {
-      const Sum before = sums[j];
-      sums[j] = static_cast<Sum>(before + static_cast<Sum>(number(x[row + j])));
+      const Sum before = sums[j], next = static_cast<Sum>(number(x[row + j]));
+      sums[j] = product ? before * next : before + next;
       const Sum shown = exclusive ? before : sums[j];
       if constexpr (std::is_integral_v<T>) {
         y[row + j] = static_cast<T>(shown);
@@ -139,8 +132,9 @@ void cumsum_columns(const T* x, T* y, const AxisView& view, int64_t columns, boo
   }
 }
 
-BoundLaunch bind_cumsum(const NodeView& node) {
-  const AxisView view = view_of(node);
+template <bool product>
+BoundLaunch bind_running(const NodeView& node) {
+  const AxisView view = view_at(sizes_of(node.inputs[0]), axis_of(node));
   const bool exclusive = node.node->attrs.flag("exclusive");
   const bool reverse = node.node->attrs.flag("reverse");
   const DType dtype = node.inputs[0].dtype;
@@ -148,16 +142,16 @@ BoundLaunch bind_cumsum(const NodeView& node) {
   const int64_t blocks = (view.inner + kBlock - 1) / kBlock;
   const int64_t work = view.size * std::min(kBlock, view.inner);
   const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, work));
-  return make_launch("cpu_cumsum", [=](const LaunchArgs& args) -> Status {
+  return make_launch(product ? "cpu_cumprod" : "cpu_cumsum", [=](const LaunchArgs& args) -> Status {
     with_real(dtype, [&](auto element) {
       using T = decltype(element);
       parallel_for(view.outer * blocks, grain, [&](int64_t begin, int64_t end) {
         for (int64_t task = begin; task < end; ++task) {
           const int64_t column = task % blocks * kBlock;
           const int64_t start = task / blocks * view.size * view.inner + column;
-          cumsum_columns(static_cast<const T*>(args.inputs[0]) + start,
-                         static_cast<T*>(args.outputs[0]) + start, view,
-                         std::min(kBlock, view.inner - column), exclusive, reverse);
+          run_columns<product>(static_cast<const T*>(args.inputs[0]) + start,
+                               static_cast<T*>(args.outputs[0]) + start, view,
+                               std::min(kBlock, view.inner - column), exclusive, reverse);
         }
       });
     });
@@ -178,7 +172,8 @@ std::vector<KernelSpec> reduction_kernels() {
       {"reduce_all", "cpu_reduce", accept_any, bind_reduce<ReduceOp::kMin, false>},
       {"argmax", "cpu_arg_extreme", accept_any, bind_arg<true>},
       {"argmin", "cpu_arg_extreme", accept_any, bind_arg<false>},
-      {"cumsum", "cpu_cumsum", accept_any, bind_cumsum},
+      {"cumsum", "cpu_cumsum", accept_any, bind_running<false>},
+      {"cumprod", "cpu_cumprod", accept_any, bind_running<true>},
   };
 }
 

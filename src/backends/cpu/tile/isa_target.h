@@ -14,6 +14,8 @@
 #if defined(__clang__)
 #define TF_TARGET_AVX2_BEGIN \
   _Pragma("clang attribute push(__attribute__((target(\"avx2,f16c\"))), apply_to = function)")
+#define TF_TARGET_FMA_BEGIN \
+  _Pragma("clang attribute push(__attribute__((target(\"avx2,fma\"))), apply_to = function)")
 // One literal over two lines: _Pragma takes no literals side by side.
 // clang-format off
 #define TF_TARGET_AVX512_BEGIN                                                                    \
@@ -25,6 +27,7 @@ avx512vl\"))), apply_to = function)")
 #define TF_IVDEP _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define TF_TARGET_AVX2_BEGIN _Pragma("GCC push_options") _Pragma("GCC target(\"avx2,f16c\")")
+#define TF_TARGET_FMA_BEGIN _Pragma("GCC push_options") _Pragma("GCC target(\"avx2,fma\")")
 #define TF_TARGET_AVX512_BEGIN  \
   _Pragma("GCC push_options")   \
   _Pragma("GCC target(\"avx2,f16c,avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512\")")

@@ -24,6 +24,27 @@ void map2(void* out, const void* a, const void* b, const void*, int64_t n) {
   for (int64_t i = 0; i < n; ++i) o[i] = Op::f(x[i], y[i]);
 }
 
+template <class Op, class T>
+void map3(void* out, const void* a, const void* b, const void* c, int64_t n) {
+  T* o = static_cast<T*>(out);
+  const T* x = static_cast<const T*>(a);
+  const T* y = static_cast<const T*>(b);
+  const T* z = static_cast<const T*>(c);
+  TF_IVDEP
+  for (int64_t i = 0; i < n; ++i) o[i] = Op::f(x[i], y[i], z[i]);
+}
+
+/// x * y + z, rounded once: an instruction where the set has it, else a function of libm.
+struct Fma {
+  static float f(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
+  static double f(double x, double y, double z) { return __builtin_fma(x, y, z); }
+};
+inline void set_fma(TileTable* table) {
+  TileFn* const functions = table->ops[static_cast<size_t>(LoopOp::kFma)];
+  functions[static_cast<size_t>(RegType::kF32)] = map3<Fma, float>;
+  functions[static_cast<size_t>(RegType::kF64)] = map3<Fma, double>;
+}
+
 /// a (bool) ? b : c.
 template <class T>
 void map_select(void* out, const void* a, const void* b, const void* c, int64_t n) {

@@ -46,6 +46,7 @@ TileTable make_table(Isa isa) {
     fill_random_avx2(&table);
   }
   if (isa >= Isa::kAvx512) fill_real_avx512(&table);
+  if (isa >= Isa::kAvx2 && __builtin_cpu_supports("fma")) fill_fma_x86(&table);
 #else
   (void)isa;
 #endif

@@ -291,6 +291,10 @@ std::optional<std::string> expression(const LoopInstr& i) {
   if (i.op == LoopOp::kSelect) {
     return reg(i.a) + " ? " + reg(i.b) + " : " + reg(i.c);
   }
+  if (i.op == LoopOp::kFma) {
+    if (class_of(i.from) != Class::kReal) return std::nullopt;
+    return with_suffix("fma", i.from) + "(" + reg(i.a) + ", " + reg(i.b) + ", " + reg(i.c) + ")";
+  }
   if (loop_op_operands(i.op) == 1) return unary(i, reg(i.a));
   return binary(i, reg(i.a), reg(i.b));
 }
