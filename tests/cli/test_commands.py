@@ -351,19 +351,6 @@ def test_no_gpu_is_seen_when_all_are_hidden(cli):
     assert cli.json("devices", env={"CUDA_VISIBLE_DEVICES": ""})["why_no_gpu"]
 
 
-@pytest.fixture
-def emulated(cli, tmp_path):
-    """Environment in which the driver and its libraries are the emulator of the C++ tests."""
-    emulator = BUILD / "tests" / "libtf_cuda_emulator.so"
-    if not emulator.exists():
-        pytest.skip("the emulator of NVIDIA's libraries is not built")
-    folder = tmp_path / "emulated"
-    folder.mkdir()
-    for name in ("libcuda.so.1", "libnvidia-ml.so.1", "libnvrtc.so.13", "libcublasLt.so.13"):
-        (folder / name).symlink_to(emulator)
-    return {"TRACEFIRE_CUDA_PATH": str(folder)}
-
-
 def test_gpus_come_first_and_have_their_facts(cli, emulated):
     env = {**emulated, "TF_EMU_GPUS": "2", "TF_EMU_MEMORY": str(80 << 30), "TF_EMU_CAPABILITY": "90"}
     document = cli.json("devices", "--libraries", env=env)

@@ -208,7 +208,7 @@ std::string Run::text_of(const Snapshot& snapshot, bool first) {
   view.unicode = locale_is_utf8();
   std::string text = first ? "" : "\n";
   for (const Line& line : draw(&snapshot, *history_, firing, view)) {
-    text += line.text(view.width, color()) + "\n";
+    text += line.text(view.width, color(), view.unicode) + "\n";
   }
   return text;
 }

@@ -13,6 +13,7 @@ namespace {
 using health::Cause;
 
 constexpr double kHostIdleCores = 0.05;
+constexpr double kRounding = 1e-6;
 constexpr double kCopyBytesPerSecond = 5e9;
 
 bool computes(const GpuProcess& process) { return process.kind != ProcessKind::kGraphics; }
@@ -93,7 +94,8 @@ Health judge(const Gpu& gpu, const std::vector<Point>& points) {
   }
   if (count > 0) {
     result.busy = sum / count;
-    result.grade = health::grade_of(result.busy);
+    // NVML tells whole percents: 70 % is healthy, whatever became of it on the way.
+    result.grade = health::grade_of(result.busy + kRounding);
   }
   const bool job = std::any_of(gpu.processes.begin(), gpu.processes.end(), computes);
   if (migrates(gpu)) result.causes.push_back(Cause::kUnifiedMemory);

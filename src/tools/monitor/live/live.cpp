@@ -212,7 +212,7 @@ int run_live(const Options& options, bool color, Sampler& sampler, History& hist
   uint64_t samples = 0;
   std::vector<AlertEvent> alerts;
   {
-    Terminal terminal(color);
+    Terminal terminal(color, s.view.unicode);
     uint64_t sequence = 0;
     while (!s.quit) {
       const std::shared_ptr<const Snapshot> latest = history.latest();

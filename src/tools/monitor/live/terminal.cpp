@@ -137,7 +137,7 @@ bool Terminal::usable() {
 
 int Terminal::end_signal() { return ended_by.load(); }
 
-Terminal::Terminal(bool color) : color_(color) {
+Terminal::Terminal(bool color, bool unicode) : color_(color), unicode_(unicode) {
   tcgetattr(STDIN_FILENO, &saved_mode);
   if (pipe2(wake, O_CLOEXEC | O_NONBLOCK) != 0) wake[0] = wake[1] = -1;
   for (const int signal : kEndSignals) handle(signal, on_end);
@@ -182,7 +182,7 @@ void Terminal::show(const std::vector<Line>& lines) {
   }
   shown_.resize(height_);
   for (size_t i = 0; i < height_; ++i) {
-    std::string text = i < lines.size() ? lines[i].text(width_, color_) : "";
+    std::string text = i < lines.size() ? lines[i].text(width_, color_, unicode_) : "";
     if (text == shown_[i]) continue;
     out += "\033[" + std::to_string(i + 1) + ";1H" + text + "\033[0m\033[K";
     shown_[i] = std::move(text);

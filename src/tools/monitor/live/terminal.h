@@ -22,7 +22,7 @@ class Terminal {
   /// stdin and stdout are terminals, and TERM is not "dumb".
   static bool usable();
 
-  explicit Terminal(bool color);
+  Terminal(bool color, bool unicode);
   ~Terminal();
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
@@ -40,7 +40,7 @@ class Terminal {
   void measure();
   KeyPress decode();
 
-  const bool color_;
+  const bool color_, unicode_;
   size_t width_ = 80, height_ = 24;
   bool redraw_ = true;
   std::vector<std::string> shown_;

@@ -177,4 +177,14 @@ std::string cut_to_width(std::string_view text, size_t columns) {
   return out + "\xE2\x80\xA6";
 }
 
+std::string ascii_only(std::string_view text) {
+  constexpr uint32_t kEllipsis = 0x2026;
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const uint32_t c = next_character(text, &at);
+    out += c < 0x80 ? static_cast<char>(c) : c == kEllipsis ? '~' : '?';
+  }
+  return out;
+}
+
 }  // namespace tracefire::monitor

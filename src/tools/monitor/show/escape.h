@@ -29,5 +29,7 @@ std::string escape(std::string_view text, Sink sink);
 size_t display_width(std::string_view text);
 /// The first `columns` columns of a cleaned text; "…" stands for what was cut.
 std::string cut_to_width(std::string_view text, size_t columns);
+/// For terminals without UTF-8: "…" becomes "~", every other character beyond ASCII "?".
+std::string ascii_only(std::string_view text);
 
 }  // namespace tracefire::monitor

@@ -53,13 +53,14 @@ void Line::restyle(Style style) {
   for (Span& span : spans_) span.style = style;
 }
 
-std::string Line::text(size_t columns, bool color) const {
+std::string Line::text(size_t columns, bool color, bool unicode) const {
   std::string out;
   size_t left = columns;
   for (const Span& span : spans_) {
     if (left == 0) break;
-    const std::string piece = cut_to_width(span.text, left);
+    std::string piece = cut_to_width(span.text, left);
     left -= std::min(left, display_width(piece));
+    if (!unicode) piece = ascii_only(piece);
     const char* begin = color ? sequence(span.style) : "";
     out += begin + piece + (*begin == '\0' ? "" : "\033[0m");
   }

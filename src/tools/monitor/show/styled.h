@@ -27,8 +27,8 @@ class Line {
   size_t width() const { return width_; }
   /// Every style becomes `style`.
   void restyle(Style style);
-  /// At most `columns` columns; with escape sequences where `color`.
-  std::string text(size_t columns, bool color) const;
+  /// At most `columns` columns; with escape sequences where `color`, in ASCII where not `unicode`.
+  std::string text(size_t columns, bool color, bool unicode) const;
 
  private:
   std::vector<Span> spans_;

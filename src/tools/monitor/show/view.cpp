@@ -16,22 +16,27 @@ Line header(const Snapshot* snapshot, const ViewState& state) {
   Line line;
   line.add("tracefire monitor", Style::kBold);
   if (snapshot == nullptr) return line;
-  const char* dot = state.unicode ? " \u00b7 " : " | ";
-  if (!snapshot->host.empty()) line.add("  " + snapshot->host);
-  if (!snapshot->driver.empty())
-    line.add(dot + std::string("driver ") + snapshot->driver, Style::kDim);
-  if (snapshot->cuda != 0) {
-    line.add(print("%sCUDA %d.%d", dot, snapshot->cuda / 1000, snapshot->cuda % 1000 / 10),
-             Style::kDim);
-  }
+  const std::string dot = state.unicode ? " \u00b7 " : " | ";
   std::string right = clock_text(snapshot->unix_us) + " UTC";
   if (state.interactive) {
-    right += state.paused ? dot + std::string("paused")
-                          : dot + print("every %g s", state.interval_seconds);
+    right += dot + (state.paused ? "paused" : print("every %g s", state.interval_seconds));
   }
-  const size_t width = display_width(right);
-  if (line.width() + width + 2 <= state.width) {
-    line.fill_to(state.width - width).add(right, state.paused ? Style::kWarn : Style::kDim);
+  // The time comes first, then as much about the machine as there is room for.
+  const size_t room = state.width - std::min(state.width, display_width(right) + 2);
+  const std::string cuda =
+      snapshot->cuda == 0 ? ""
+                          : print("CUDA %d.%d", snapshot->cuda / 1000, snapshot->cuda % 1000 / 10);
+  const std::string driver = snapshot->driver.empty() ? "" : "driver " + snapshot->driver;
+  bool first = true;
+  for (const std::string& piece : {clean(snapshot->host), clean(driver), cuda}) {
+    const std::string text = (first ? "  " : dot) + piece;
+    if (piece.empty() || line.width() + display_width(text) > room) continue;
+    line.add(text, first ? Style::kPlain : Style::kDim);
+    first = false;
+  }
+  if (line.width() <= room) {
+    line.fill_to(state.width - display_width(right));
+    line.add(right, state.paused ? Style::kWarn : Style::kDim);
   }
   return line;
 }
