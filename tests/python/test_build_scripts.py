@@ -70,6 +70,7 @@ def older_pythons():
             yield python
 
 
+@pytest.mark.slow
 def test_an_older_python_generates_and_checks(tmp_path):
     python = next(older_pythons(), None)
     if python is None:
