@@ -84,6 +84,9 @@ if(TARGET tracefire-monitor_main)
 endif()
 tracefire_program(tracefire-prove SOURCE src/tools/inject/main.cpp
                   ROOMS core/base backends/nvidia tools/inject)
+if(TARGET tracefire-prove_main)
+  target_compile_definitions(tracefire-prove_main PRIVATE "TRACEFIRE_VERSION=\"${PROJECT_VERSION}\"")
+endif()
 
 # What `prove` loads into other programs. It brings its own C++ library, hidden, because the host
 # may have an older one, and is never unloaded, because it has a thread and handlers at exit.
@@ -92,7 +95,7 @@ file(GLOB inject_sources CONFIGURE_DEPENDS "${inject_dir}/aggregate*.cpp")
 add_library(tracefire_inject MODULE "${inject_dir}/library_main.cpp" ${inject_sources}
                                     "${inject_dir}/api_class.cpp")
 target_include_directories(tracefire_inject PRIVATE "${PROJECT_SOURCE_DIR}/src")
-target_compile_options(tracefire_inject PRIVATE -fno-exceptions)
+target_compile_options(tracefire_inject PRIVATE -fno-exceptions -fno-rtti -fno-threadsafe-statics)
 target_link_libraries(tracefire_inject PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 target_link_options(tracefire_inject PRIVATE LINKER:-z,nodelete LINKER:--exclude-libs,ALL)
 if(NOT TRACEFIRE_SANITIZE)

@@ -91,10 +91,24 @@ class Runner:
         python = [sys.executable, "-u", str(HERE / f"{name}.py")]
         status, seconds, rows, output = self.execute(
             [self.prove, "--out", str(out), "--limit", str(limit), "--", *python, *arguments])
+        found = {}
+        if (out / "report.json").exists():
+            report = json.loads((out / "report.json").read_text())
+            found = {k: report[k] for k in ("verdict", "busy_share", "busy_share_whole_run", "causes", "classes", "kernel_count",
+                                            "kernel_ns", "memory_peak", "nvml_memory_peak", "notes")}
+            found["advice"] = [a["finding"] for a in report["advice"]]
+        # Reports are made again from the records.
+        for name_of_report in ("report.txt", "report.json", "report.html", "trace.json"):
+            (out / name_of_report).unlink(missing_ok=True)
+        shutil.rmtree(out / "tensorboard", ignore_errors=True)
         files = {p.name: p.stat().st_size for p in sorted(out.glob("*"))} if out.exists() else {}
-        self.results["programs"][name] = {"status": status, "wall_s": round(seconds, 2), "rows": rows, "files": files}
-        self.say(f"{name:22} status {status}  {seconds:5.1f} s  {rows[0]['steps_per_s'] if rows else 'no steps'} steps/s  "
-                 f"records {sum(files.values())} bytes in {len(files)} files")
+        self.results["programs"][name] = {"status": status, "wall_s": round(seconds, 2), "rows": rows, "files": files,
+                                          "report": found}
+        busy = found.get("busy_share")
+        causes = ", ".join(f"{c['cause']} {100 * c['share']:.0f} %" for c in found.get("causes", [])[:3])
+        self.say(f"{name:20} status {status} {seconds:5.1f} s {rows[0]['steps_per_s'] if rows else 'no steps'} steps/s  "
+                 f"{found.get('verdict', 'no report')}, busy {'-' if busy is None else f'{100 * busy:.1f} %'}; {causes}  "
+                 f"[{sum(files.values())} bytes, {len(files)} files]")
         self.log.append(output[-6000:])
 
     def overhead(self, name):

@@ -73,3 +73,16 @@ def cli(tmp_path):
     home = tmp_path / "home"
     home.mkdir()
     return Cli(home)
+
+
+@pytest.fixture
+def emulated(cli, tmp_path):
+    """Environment in which the driver and its libraries are the emulator of the C++ tests."""
+    emulator = BUILD / "tests" / "libtf_cuda_emulator.so"
+    if not emulator.exists():
+        pytest.skip("the emulator of NVIDIA's libraries is not built")
+    folder = tmp_path / "emulated"
+    folder.mkdir()
+    for name in ("libcuda.so.1", "libnvidia-ml.so.1", "libnvrtc.so.13", "libcublasLt.so.13"):
+        (folder / name).symlink_to(emulator)
+    return {"TRACEFIRE_CUDA_PATH": str(folder)}

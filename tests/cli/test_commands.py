@@ -24,6 +24,7 @@ def listed_commands():
 
 
 COMMANDS = listed_commands()
+HARMLESS = ["devices", "explain", "settings", "version", "completion", "help"]  # run nothing for long
 JSON_COMMANDS = {
     "devices": [[], ["--libraries"]],
     "explain": [[], ["TF-E0101"], ["103", "kShapeMismatch"]],
@@ -36,7 +37,7 @@ JSON_COMMANDS = {
 
 
 def test_every_command_is_tested():
-    assert {"demo", "devices", "explain", "settings", "version", "completion", "help"} <= set(COMMANDS)
+    assert {"demo", *HARMLESS} <= set(COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -154,10 +155,9 @@ def test_many_arguments(cli):
 
 def test_whatever_the_words_are_the_program_answers(cli):
     """Words in any order: never a signal, and never silence about what was wrong."""
-    words = [*COMMANDS, "", "-", "--", "++", "-h", "--json", "--json=", "--color", "auto", "--set", "a=b",
+    words = [*HARMLESS, "", "-", "--", "++", "-h", "--json", "--json=", "--color", "auto", "--set", "a=b",
              "threads=2", "--man", "-hx", "-x=1", "TF-E0101", "101", "kInternal", "--libraries", "bash",
              "a b", "\t", "--=", "-=", "=", "/", "@", "%s%n", "{}", "[]", "\udcff", "é", "0" * 300]  # fmt: skip
-    words.remove("demo") if "demo" in words else None  # trains, and is tested elsewhere
     random = Random(5)
     for _ in range(300):
         given = random.choices(words, k=random.randint(1, 5))
@@ -349,19 +349,6 @@ def test_the_search_starts_where_a_setting_says(cli, tmp_path):
 
 def test_no_gpu_is_seen_when_all_are_hidden(cli):
     assert cli.json("devices", env={"CUDA_VISIBLE_DEVICES": ""})["why_no_gpu"]
-
-
-@pytest.fixture
-def emulated(cli, tmp_path):
-    """Environment in which the driver and its libraries are the emulator of the C++ tests."""
-    emulator = BUILD / "tests" / "libtf_cuda_emulator.so"
-    if not emulator.exists():
-        pytest.skip("the emulator of NVIDIA's libraries is not built")
-    folder = tmp_path / "emulated"
-    folder.mkdir()
-    for name in ("libcuda.so.1", "libnvidia-ml.so.1", "libnvrtc.so.13", "libcublasLt.so.13"):
-        (folder / name).symlink_to(emulator)
-    return {"TRACEFIRE_CUDA_PATH": str(folder)}
 
 
 def test_gpus_come_first_and_have_their_facts(cli, emulated):

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tracefire demo`: real training through the C++ library, from any folder, without Python."""
 
+import fcntl
 import json
 import os
 import pathlib
+import pty
 import re
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 
 import pytest
@@ -73,7 +77,7 @@ def test_wrong_numbers_are_refused_before_anything_runs(cli, words):
 
 def test_a_result_that_cannot_be_written_is_an_error(cli):
     done = cli("demo", "--epochs", "1", "--json", "/nonexistent/demo.json", status=1)
-    assert "/nonexistent/demo.json" in done.err and "TF-E" in done.err
+    assert "[TF-E0404] the file /nonexistent/demo.json cannot be written: No such file or directory" in done.err
     assert "accuracy" not in done.out
 
 
@@ -101,6 +105,55 @@ def test_interrupted_training_says_how_far_it_came():
 
 def verdict_here():
     return subprocess.run([PROGRAM, "demo", "--epochs", "1"], capture_output=True, text=True).stdout
+
+
+@pytest.mark.slow
+def test_with_a_gpu_every_step_runs_on_it(cli, emulated, tmp_path):
+    """The emulator runs the kernels that the GPU would run, so that the figures are right, too."""
+    here = cli("demo", "--epochs", "2", status=1)
+    done = cli("demo", "--epochs", "2", "--json", tmp_path / "demo.json", status=1, env=emulated)
+    result = check_result(done.out, tmp_path / "demo.json")
+    assert result["verdict"] == "on-gpu" and result["devices"] == ["/GPU:0", "/CPU:0"]
+    assert done.err.startswith("devices: /GPU:0, /CPU:0\n") and "no GPU" not in done.err
+    proof = result["proof"]
+    assert {row["device"] for row in proof["rows"]} == {"/GPU:0"}
+    # An epoch is one captured graph and one for the partial batch; so is the test.
+    assert proof["graph_launches"] == 2 * 3 and proof["variable_copies"] == 0
+
+    def figures(text):
+        return [float(number) for number in re.findall(r"(?:loss|accuracy) ([\d.]+)", text)]
+
+    assert figures(done.err) == pytest.approx(figures(here.err), abs=2e-3)
+
+
+def test_with_a_driver_that_is_too_old_it_trains_on_the_processor_and_says_why(cli, emulated):
+    done = cli("demo", "--epochs", "2", status=1, env={**emulated, "TF_EMU_CUDA": "11040"})
+    assert done.err.splitlines()[0] == "devices: /CPU:0"
+    (why,) = re.findall(r"^no GPU is used: (.+)$", done.err, re.M)
+    assert "driver supports CUDA 11.4" in why and "Update" in why
+    assert done.out.endswith("verdict on-cpu\n")
+
+
+@pytest.mark.parametrize("columns", [100, 40])
+def test_on_a_terminal_one_line_moves(cli, columns):
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen([PROGRAM, "demo"], stdout=subprocess.DEVNULL, stderr=its, env=cli.env)
+    os.close(its)
+    said = b""
+    while True:
+        try:
+            said += os.read(ours, 4096)
+        except OSError:  # the other end has closed
+            break
+    os.close(ours)
+    assert process.wait() == 0
+    moves = said.decode().replace("\x1b[K", "").split("\r")
+    epochs = [m for m in moves if "epoch" in m]
+    assert len(epochs) == 40
+    assert all(len(m.rstrip("\n")) < columns for m in epochs)
+    assert all(m.startswith("[#" if columns == 100 else "epoch") for m in epochs[3:])
+    assert epochs[-1].startswith("[" + 30 * "#" + "] epoch  40/40") == (columns == 100)
 
 
 def test_it_gives_the_same_as_the_demo_in_python(tmp_path):

@@ -11,6 +11,9 @@ using namespace tracefire::testing;
 
 namespace {
 
+/// Keras on JAX multiplied in full float32, too.
+const bool full_precision = (set_tensor_float_32(false), true);
+
 /// small_model() of make_values.py.
 nn::Sequential small_model(Ref<optim::Optimizer> optimizer) {
   nn::Sequential model(
@@ -204,4 +207,28 @@ TEST_CASE("summary, names and reports") {
   CHECK(error_of([&] { report["los"]; }, &why) == 301);
   CHECK(why.find("loss, accuracy") != std::string::npos);
   CHECK(error_of([] { nn::History()["loss"]; }) == 301);
+}
+
+TEST_CASE("a layer whose build failed may be built again, and traced steps are not kept for ever") {
+  class Picky : public nn::Layer {
+   public:
+    Picky() : Layer("picky") {}
+
+   protected:
+    void build(const Shape& input) override {
+      add_variable("first", Shape{2});
+      if (input[1] != Dim(3)) throw std::runtime_error("three features, please");
+    }
+    Tensor call(const Tensor& x, const nn::Call&) override { return x; }
+  };
+  Picky picky;
+  CHECK_THROWS_WITH(picky(draw({1, 2}, 0, 1, 1)), "three features, please");
+  CHECK(picky.variables().empty());
+  picky(draw({1, 3}, 0, 1, 1));
+  CHECK(picky.variables().size() == 1);
+
+  nn::Sequential model({nn::Dense(1)});
+  for (int64_t rows = 1; rows < 40; ++rows) {
+    CHECK(model.predict(draw({rows, 2}, 0, 1, 1), 64).sizes() == std::vector<int64_t>{rows, 1});
+  }
 }

@@ -4,6 +4,7 @@
 #include "lib/nn/checks.h"
 
 #include <cmath>
+#include <cstring>
 
 #include "core/base/status.h"
 #include "lib/nn/values.h"
@@ -25,9 +26,11 @@ std::string place_of(size_t index, const Tensor& array) {
 void check_labels(const Tensor& labels, int64_t classes) {
   if (labels.element_count() == 0) return;
   const auto axes = all_axes(labels);
-  const Tensor ends[] = {reshape(cast(reduce_min(labels, axes), DType::kI64), Shape{1}),
-                         reshape(cast(reduce_max(labels, axes), DType::kI64), Shape{1})};
-  const std::vector<int64_t> range = concat(ends, 0).values<int64_t>();
+  const Tensor ends[] = {cast(reduce_min(labels, axes), DType::kI64),
+                         cast(reduce_max(labels, axes), DType::kI64)};
+  int64_t range[2];
+  const std::vector<HostValue> read = fetch(ends);
+  for (size_t i = 0; i < 2; ++i) std::memcpy(&range[i], read[i].data, sizeof range[i]);
   if (range[0] >= 0 && range[1] < classes) return;
   const std::vector<int64_t> all = cast(labels, DType::kI64).values<int64_t>();
   for (size_t i = 0; i < all.size(); ++i) {

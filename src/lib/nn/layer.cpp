@@ -24,7 +24,14 @@ Layer& Layer::operator=(Layer&&) noexcept = default;
 Tensor Layer::operator()(const Tensor& input, const Call& call) {
   if (!state_->built) {
     const InitScope now;
-    build(input.shape());
+    const size_t variables = state_->variables.size(), layers = state_->layers.size();
+    try {
+      build(input.shape());
+    } catch (...) {  // may be tried again, with another input
+      state_->variables.resize(variables);
+      state_->layers.resize(layers);
+      throw;
+    }
     state_->built = true;
   }
   const NameScope scope(state_->name);

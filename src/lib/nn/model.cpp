@@ -136,8 +136,8 @@ History Model::fit(const data::Dataset& data, const FitOptions& options) {
         const Report figures = read_reports(validation->names(StepKind::kTest), {results})[0];
         for (const auto& [name, value] : figures.figures()) report.set("val_" + name, value);
       }
-      progress.finished(epoch, report.str());
-      if (options.on_epoch && !options.on_epoch(epoch, report)) history.stopped = true;
+      history.stopped = options.on_epoch && !options.on_epoch(epoch, report);
+      progress.finished(epoch, report.str(), history.stopped);
     }
   } catch (...) {
     // What was finished stays known, unless it is what failed.

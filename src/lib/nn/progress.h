@@ -14,10 +14,12 @@ class Progress {
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  /// `epoch` counts from 0; `figures` as Report::str() gives them.
-  void finished(int64_t epoch, const std::string& figures);
+  /// `epoch` counts from 0; `figures` as Report::str() gives them; `last`: training ends with it.
+  void finished(int64_t epoch, const std::string& figures, bool last);
 
  private:
+  std::string fitted(const std::string& text, int64_t done) const;
+
   int64_t epochs_;
   bool shown_, moves_, line_open_ = false;
 };

@@ -36,18 +36,11 @@ uint64_t hash(uint64_t x) {
 
 Tensor key_of(uint32_t seed) { return Tensor::of<uint32_t>({seed, 0}, {2}); }
 
-/// x y + z with one rounding, as XLA contracts it: the product of two float32 is exact in float64.
-Tensor rounded_once(const Tensor& x, const Tensor& y, const Tensor& z) {
-  if (x.dtype() != DType::kF32) return add(mul(x, y), z);
-  const auto wide = [](const Tensor& v) { return cast(v, DType::kF64); };
-  return cast(add(mul(wide(x), wide(y)), wide(z)), DType::kF32);
-}
-
-/// Uniform in [low, high).
+/// Uniform in [low, high): low + unit (high - low) rounded once, as XLA compiles it.
 Tensor draw_uniform(uint32_t seed, double low, double high, const Shape& shape, DType dtype) {
   const Tensor bottom = constant(low, dtype);
   const Tensor unit = random_uniform(key_of(seed), shape, dtype);
-  return maximum(bottom, rounded_once(unit, sub(constant(high, dtype), bottom), bottom));
+  return maximum(bottom, fma(unit, sub(constant(high, dtype), bottom), bottom));
 }
 
 /// Normal of mean 0, cut at two standard deviations.

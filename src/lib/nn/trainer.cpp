@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/nn/trainer.h"
 
+#include <cstring>
 #include <numeric>
 
 #include "core/base/status.h"
@@ -12,6 +13,7 @@ namespace tracefire::nn {
 namespace {
 
 constexpr int64_t kMostRows = std::numeric_limits<int32_t>::max();
+constexpr size_t kMostSteps = 32;  ///< traced steps a model keeps: the latest types of batch
 
 TensorSpec with_rows(const Tensor& array, int64_t rows) {
   Shape shape = array.shape();
@@ -157,7 +159,9 @@ const TracedStep& Trainer::step(StepKind kind, int64_t rows) {
   for (const TracedStep& step : steps) {
     if (step.kind == kind && same(step.batch, batch) && step.trainable == trainable) return step;
   }
-  steps.push_back(trace(kind, std::move(batch)));
+  TracedStep made = trace(kind, std::move(batch));
+  if (steps.size() >= kMostSteps) steps.erase(steps.begin());
+  steps.push_back(std::move(made));
   return steps.back();
 }
 
@@ -180,7 +184,7 @@ Tensors Trainer::run_epoch(StepKind kind, const std::vector<int32_t>& order) {
 
 Tensor Trainer::predict() {
   const Tensors data = arrays(StepKind::kPredict);
-  const Function& function = step(StepKind::kPredict, batch_).function;
+  const Function function = step(StepKind::kPredict, batch_).function;
   Tensors parts;
   for (int64_t i = 0; i < full_; ++i) {
     parts.push_back(function.run_epoch(data, rows_in_order(false), batch_, i, i + 1)[0]);
@@ -194,19 +198,19 @@ Tensor Trainer::predict() {
 
 std::vector<Report> read_reports(const std::vector<std::string>& names,
                                  const std::vector<Tensors>& groups) {
-  std::vector<Report> reports(groups.size());
-  Tensors columns;
+  Tensors all;
   for (const Tensors& group : groups) {
-    for (const Tensor& value : group) {
-      columns.push_back(reshape(as_dtype(value, DType::kF32), Shape{1}));
-    }
+    for (const Tensor& value : group) all.push_back(as_dtype(value, DType::kF32));
   }
-  if (columns.empty()) return reports;
-  const std::vector<float> numbers =
-      (columns.size() == 1 ? columns[0] : concat(columns, 0)).values<float>();
+  const std::vector<HostValue> values = fetch(all);
+  std::vector<Report> reports(groups.size());
   size_t next = 0;
   for (Report& report : reports) {
-    for (const std::string& name : names) report.set(name, static_cast<double>(numbers[next++]));
+    for (const std::string& name : names) {
+      float number;
+      std::memcpy(&number, values[next++].data, sizeof number);
+      report.set(name, static_cast<double>(number));
+    }
   }
   return reports;
 }

@@ -66,6 +66,25 @@ std::string read_input(const std::string& path) {
   return text;
 }
 
+void write_file(const std::string& path, std::string_view text) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  int problem = file < 0 ? errno : 0;
+  while (problem == 0 && !text.empty()) {
+    const ssize_t n = ::write(file, text.data(), text.size());
+    if (n >= 0) {
+      text.remove_prefix(static_cast<size_t>(n));
+    } else if (errno != EINTR) {
+      problem = errno;
+    }
+  }
+  if (file >= 0 && ::close(file) != 0 && problem == 0) problem = errno;
+  if (problem == 0) return;
+  error(ErrorCode::kCannotWrite, "the file ", printable(path),
+        " cannot be written: ", std::strerror(problem),
+        ". A place that this user may write to was expected.")
+      .throw_if_error();
+}
+
 InterruptScope::InterruptScope() {
   interrupted = false;
   ::sigaction(SIGINT, nullptr, &before_interrupt);

@@ -96,6 +96,9 @@ std::string utc_now();
 /// The whole of a file, or of stdin where `path` is "-". Throws Error: kFileNotFound.
 std::string read_input(const std::string& path);
 
+/// Makes or replaces a file. Throws Error: kCannotWrite with the system's words.
+void write_file(const std::string& path, std::string_view text);
+
 /// While it lives, the first Ctrl-C asks the running work to stop between steps (kCancelled, exit
 /// status 130), and a second one ends the process. Where SIGINT is ignored it stays ignored.
 class InterruptScope {

@@ -3,7 +3,6 @@
 // network, split and output as python/tracefire/demo.py, through the C++ library alone.
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 
 #include "tools/cli/command.h"
 #include "tracefire/config.h"
@@ -20,17 +19,6 @@ struct Options {
   int64_t epochs = 40, batch = 64, seed = 1;
   std::string json;  ///< file
 };
-
-void check(const Options& options) {
-  for (const auto& [name, value] :
-       {std::pair{"--epochs", options.epochs}, {"--batch", options.batch}}) {
-    if (value < 1)
-      wrong_usage(name, " was given ", value, ". A number of at least 1 was expected.");
-  }
-  if (options.seed < 0) {
-    wrong_usage("--seed was given ", options.seed, ". A number of at least 0 was expected.");
-  }
-}
 
 nn::Sequential make_model() {
   nn::Sequential model({nn::Dense(128, nn::relu), nn::Dropout(0.2), nn::Dense(64, nn::relu),
@@ -86,19 +74,7 @@ Json document_of(const Context& context, const Options& options, double accuracy
   return document;
 }
 
-void write(const Json& document, const std::string& path) {
-  std::ofstream file(path);
-  file << document.dump(1) << '\n';
-  file.close();
-  if (!file) {
-    error(ErrorCode::kBadFile, "'", printable(path),
-          "' cannot be written. Check that its folder exists and may be written to")
-        .throw_if_error();
-  }
-}
-
 int run(const Context& context, const Options& options) {
-  check(options);
   const Console& console = context.console;
   console.say("devices: " + device_names());
   if (const std::string why = why_no_gpu(); !why.empty()) console.say("no GPU is used: " + why);
@@ -110,7 +86,8 @@ int run(const Context& context, const Options& options) {
   const double accuracy = model.evaluate(test, {.batch_size = options.batch})["accuracy"];
   const Proof after = proof();
   if (!options.json.empty()) {
-    write(document_of(context, options, accuracy, after, training, test), options.json);
+    const Json document = document_of(context, options, accuracy, after, training, test);
+    write_file(options.json, document.dump(1) + "\n");
   }
   char last[64];
   std::snprintf(last, sizeof last, "accuracy %.4f\nverdict ", accuracy);
@@ -139,16 +116,10 @@ Command demo_command() {
   command.schema = "tracefire.demo/1";
   command.define = [](CLI::App& app) -> Action {
     auto options = std::make_shared<Options>();
-    app.add_option("--epochs", options->epochs, "how often each digit is seen (default 40)")
-        ->type_name("N")
-        ->take_last();
-    app.add_option("--batch", options->batch, "digits a step (default 64)")
-        ->type_name("N")
-        ->take_last();
-    app.add_option("--seed", options->seed,
-                   "start of the random numbers (default 1): the same seed trains the same network")
-        ->type_name("N")
-        ->take_last();
+    add_number(app, "--epochs", options->epochs, 1, "how often each digit is seen (default 40)");
+    add_number(app, "--batch", options->batch, 1, "digits a step (default 64)");
+    add_number(app, "--seed", options->seed, 0,
+               "start of the random numbers (default 1): the same seed trains the same network");
     app.add_option("--json", options->json,
                    "also writes the result there, as schema/cli/demo.json describes it")
         ->type_name("FILE")

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Manual pages in roff's man macros, and where they and the completions are installed.
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 
-#include "core/base/status.h"
-#include "tools/cli/manual.h"
+#include "tools/cli/command.h"
 
 namespace tracefire::cli {
 namespace {
@@ -52,18 +48,10 @@ std::string option_entry(const OptionPage& option) {
   return ".TP\n" + head + "\n" + roff(option.text) + "\n";
 }
 
-void write_file(const std::filesystem::path& path, const std::string& text) {
-  std::error_code problem;
-  std::filesystem::create_directories(path.parent_path(), problem);
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (problem || !file) {
-    error(ErrorCode::kCannotWrite, "the file ", path.string(),
-          " cannot be written: ", problem ? problem.message() : std::strerror(errno),
-          ". A folder that this user may write to was expected.")
-        .throw_if_error();
-  }
+void write_page(const std::filesystem::path& path, const std::string& text) {
+  std::error_code told_by_the_next_step;
+  std::filesystem::create_directories(path.parent_path(), told_by_the_next_step);
+  write_file(path.string(), text);
 }
 
 }  // namespace
@@ -115,13 +103,13 @@ std::string man_page(const Manual& manual, const CommandPage& page) {
 
 void write_manual(const Manual& manual, const std::string& folder) {
   const std::filesystem::path share(folder);
-  write_file(share / "man/man1/tracefire.1", man_page(manual, manual.program));
+  write_page(share / "man/man1/tracefire.1", man_page(manual, manual.program));
   for (const CommandPage& command : manual.commands) {
-    write_file(share / "man/man1" / (page_name(command) + ".1"), man_page(manual, command));
+    write_page(share / "man/man1" / (page_name(command) + ".1"), man_page(manual, command));
   }
-  write_file(share / "bash-completion/completions/tracefire", completion_script(manual, "bash"));
-  write_file(share / "zsh/site-functions/_tracefire", completion_script(manual, "zsh"));
-  write_file(share / "fish/vendor_completions.d/tracefire.fish", completion_script(manual, "fish"));
+  write_page(share / "bash-completion/completions/tracefire", completion_script(manual, "bash"));
+  write_page(share / "zsh/site-functions/_tracefire", completion_script(manual, "zsh"));
+  write_page(share / "fish/vendor_completions.d/tracefire.fish", completion_script(manual, "fish"));
 }
 
 }  // namespace tracefire::cli

@@ -43,6 +43,8 @@ Aggregate* Aggregate::create(uint64_t window_limit, ChunkSink sink, void* contex
   return made;
 }
 
+void Aggregate::destroy(Aggregate* made) { munmap(made, sizeof(Aggregate)); }
+
 void Aggregate::start(const ProcessFacts& process, const Clocks& clocks) {
   process_ = process;
   first_ = now_ = clocks;

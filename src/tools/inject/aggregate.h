@@ -54,6 +54,7 @@ class Aggregate {
  public:
   /// Null where the system gives no memory.
   static Aggregate* create(uint64_t window_limit, ChunkSink sink, void* context);
+  static void destroy(Aggregate* made);
 
   void start(const ProcessFacts& process, const Clocks& clocks);
   void set_trace(const TraceFacts& facts);

@@ -11,6 +11,7 @@
 //   TRACEFIRE_PROVE_CUPTI   "13=/path/libcupti.so.13:12=/path/libcupti.so.12", where none is loaded
 //   TRACEFIRE_PROVE_LIMIT   bytes of the window file (33554432)
 //   TRACEFIRE_PROVE_GRAPHS  "node" (default) shows the kernels of CUDA graphs, "graph" whole graphs
+//   TRACEFIRE_PROVE_OWNER   user id whose folder and library root may use too, in containers
 //   TRACEFIRE_PROVE_BEAT_MS how often buffers are collected (250)
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -46,7 +47,8 @@ struct Guest {
   Aggregate* totals = nullptr;
   uint8_t* snapshot = nullptr;
   char folder[4096] = "";
-  char stem[96] = "";  // "p1234-5678"
+  char stem[96] = "";  // "p1234-0a1b2c3d-5678"
+  long owner = -1;     // of the folder, where that is another user's and this one is root
   long beat_ms = 250;
   pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // totals, snapshot
   pthread_mutex_t beat_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -138,7 +140,8 @@ bool write_all(const char* name, int flags, const uint8_t* data, size_t size) {
   snprintf(path, sizeof(path), "%s/%s", guest->folder, name);
   const int file = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
   if (file < 0) return false;
-  bool good = true;
+  bool good = guest->owner < 0 ||
+              fchown(file, static_cast<uid_t>(guest->owner), static_cast<gid_t>(-1)) == 0;
   while (size > 0 && good) {
     const ssize_t n = write(file, data, size);
     if (n < 0 && errno == EINTR) continue;
@@ -283,6 +286,13 @@ void in_forked_child() {
 
 // --- start ---
 
+/// The user, besides this one and root, whose files root may use; -1 for none.
+long trusted_owner() {
+  const char* given = getenv("TRACEFIRE_PROVE_OWNER");
+  if (geteuid() != 0 || given == nullptr || given[0] < '0' || given[0] > '9') return -1;
+  return atol(given);
+}
+
 /// Why the tracing must not begin here, or null.
 const char* refusal(const char* folder) {
   if (getauxval(AT_SECURE) != 0) return "the program has more rights than its user";
@@ -293,7 +303,7 @@ const char* refusal(const char* folder) {
     return "the library does not find its own file";
   }
   if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) return "the library's file is writable by others";
-  if (info.st_uid != 0 && info.st_uid != geteuid()) {
+  if (info.st_uid != 0 && info.st_uid != geteuid() && long{info.st_uid} != trusted_owner()) {
     return "the library's file belongs to another user";
   }
   if (folder[0] != '/' || strlen(folder) >= sizeof(Guest::folder) - 128) {
@@ -301,7 +311,9 @@ const char* refusal(const char* folder) {
   }
   if (lstat(folder, &info) != 0) return "TRACEFIRE_PROVE_DIR does not exist";
   if (!S_ISDIR(info.st_mode)) return "TRACEFIRE_PROVE_DIR is not a folder";
-  if (info.st_uid != geteuid()) return "TRACEFIRE_PROVE_DIR belongs to another user";
+  if (info.st_uid != geteuid() && long{info.st_uid} != trusted_owner()) {
+    return "TRACEFIRE_PROVE_DIR belongs to another user";
+  }
   if ((info.st_mode & 077) != 0) return "TRACEFIRE_PROVE_DIR is open to others; expected mode 0700";
   return nullptr;
 }
@@ -526,8 +538,13 @@ bool prepare(const char* folder) {
   guest = &the_guest;
   guest->snapshot = static_cast<uint8_t*>(block);
   snprintf(guest->folder, sizeof(guest->folder), "%s", folder);
-  snprintf(guest->stem, sizeof(guest->stem), "p%d-%llu", getpid(),
+  char host[128] = "";
+  gethostname(host, sizeof(host) - 1);
+  // Hosts may share the folder, and a process may become another program.
+  snprintf(guest->stem, sizeof(guest->stem), "p%d-%08x-%llu", getpid(), crc32(host, strlen(host)),
            static_cast<unsigned long long>(nanoseconds(CLOCK_MONOTONIC) / 1000));
+  struct stat info {};
+  if (stat(folder, &info) == 0 && info.st_uid != geteuid()) guest->owner = long{info.st_uid};
   const int64_t beat_ms = number_of({"TRACEFIRE_PROVE_BEAT_MS"});
   if (beat_ms >= 10 && beat_ms <= 60000) guest->beat_ms = static_cast<long>(beat_ms);
   const char* limit = getenv("TRACEFIRE_PROVE_LIMIT");

@@ -5,10 +5,11 @@
 // is LEB128, `signed` a zigzag varint, `text` a varint length and that many bytes. All times are
 // nanoseconds of CUPTI's clock unless said otherwise.
 //
-//   p<PID>-<N>.sum  the snapshot: totals since the start. Replaced whole, about once a second.
+//   p<PID>-<HOST>-<N>.sum  the snapshot: totals since the start. Replaced whole, about once a
+//   second.
 //     8 bytes magic, u32 version, u32 length of the body, u32 CRC-32 of the body; then sections:
 //     varint tag, varint length, payload. Readers skip tags and trailing bytes they do not know.
-//   p<PID>-<N>.win  the windows: single events. Grows by whole chunks up to a limit.
+//   p<PID>-<HOST>-<N>.win  the windows: single events. Grows by whole chunks up to a limit.
 //     a chunk: u32 magic, u32 length, u32 CRC-32 of the payload, u32 window, u64 base time; then
 //     events, whose start is a signed difference to the start of the event before (at first the
 //     base time).
@@ -54,8 +55,8 @@ enum class Section : uint8_t {
                 ///< graph nodes; device mask)
   kCopies = 7,  ///< n, then n x (copy kind, source kind, destination kind, count, bytes, ns, max
                 ///< ns, asynchronous ones)
-  kApis = 8,       ///< n, then n x (ApiClass, runtime (1) or driver (0), number, count, ns, max ns)
-  kMemory = 9,     ///< n, then n x (device, memory kind, bytes now, peak bytes, allocations)
+  kApis = 8,    ///< n, then n x (ApiClass, runtime (1) or driver (0), number, count, ns, max ns)
+  kMemory = 9,  ///< n, then n x (device, memory kind, bytes now, peak bytes, allocations)
   kHostTime = 10,  ///< bucket ns, n, then n x (launches, ns in launches, ns in waits, ns in copies,
                    ///< CPU ns)
   kGpuTime = 11,   ///< device, bucket ns, n, then n x (busy ns, compute, communication, copies,

@@ -133,6 +133,7 @@ void read_into(const Json& json, Session& s) {
     if (s.processes.size() == kMostRows) break;
   }
   get(json, "processes_left_out", s.processes_left_out);
+  get(json, "notes", s.notes);
 }
 
 }  // namespace
@@ -173,6 +174,7 @@ Json to_json(const Session& s) {
           {"environment", environment},
           {"processes", processes},
           {"processes_left_out", s.processes_left_out},
+          {"notes", s.notes},
           {"samples", columns(s.samples)}};
 }
 

@@ -33,6 +33,7 @@ struct Session {
   std::vector<Sample> samples;
   std::vector<ProcessSeen> processes;
   int64_t processes_left_out = 0;
+  std::vector<std::string> notes;  ///< about the way the program was run
 };
 
 Json to_json(const Session& session);
