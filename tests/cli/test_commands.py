@@ -28,6 +28,7 @@ HARMLESS = ["devices", "explain", "settings", "version", "completion", "help"]  
 JSON_COMMANDS = {
     "devices": [[], ["--libraries"]],
     "explain": [[], ["TF-E0101"], ["103", "kShapeMismatch"]],
+    "prove": [["--quiet", "true"]],
     "settings": [[], ["threads"]],
     "version": [[]],
 }
