@@ -201,13 +201,14 @@ void throttle_facts(const Machine& m, Facts* f) {
   bool far_below = draw >= 0 && limit > 0 && draw < 0.75 * limit;
   if (!active.empty())
     f->set("throttle", join(active, ", "),
-           "nvidia-smi says Active: " + join(active, ", ") + "." + power);
+           m.smi_name + " says Active: " + join(active, ", ") + "." + power);
   else if (soft_cap && far_below)
     f->set("throttle", "SW Power Cap",
-           "nvidia-smi says SW Power Cap: Active far below the limit." + power);
+           m.smi_name + " says SW Power Cap: Active far below the limit." + power);
   else if (soft_cap)
-    f->set("throttle.normal", "yes",
-           "nvidia-smi says SW Power Cap: Active, which is normal near the power limit." + power);
+    f->set(
+        "throttle.normal", "yes",
+        m.smi_name + " says SW Power Cap: Active, which is normal near the power limit." + power);
 }
 
 void memory_error_facts(const Machine& m, Facts* f) {
@@ -296,7 +297,7 @@ void tool_facts(const Machine& m, Facts* f) {
     if (!contains(m.smi_text, words)) return;
     for (std::string_view line : lines_of(m.smi_text, 4096))
       if (contains(line, words))
-        return f->set(key, "yes", "nvidia-smi says: " + std::string(trim(line)));
+        return f->set(key, "yes", m.smi_name + " says: " + std::string(trim(line)));
   };
   says("smi.mismatch", "Driver/library version mismatch");
   says("smi.unknown", "Failed to initialize NVML: Unknown Error");

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <ostream>
 
+#include "tools/doctor/derive.h"
 #include "tools/doctor/live/live.h"
 #include "tools/doctor/options.h"
 #include "tools/doctor/plan.h"
@@ -143,7 +144,7 @@ int run(const Options& options, std::ostream& out, std::ostream& err) {
   if (options.root.empty())
     for (const auto& [name, value] : options.env) env[name] = value;
   Machine machine = read_machine(root, data, env, log, "The log");
-  if (root.live()) add_live_facts(data, &machine);
+  if (root.live()) add_live_facts(root, data, &machine);
   Question question{options.python, options.framework};
   if (options.plan)
     return deliver(options,
@@ -154,12 +155,18 @@ int run(const Options& options, std::ostream& out, std::ostream& err) {
   if (!options.python.empty() && survey.environments.empty())
     return refuse(options, options.python + " is no Python and no environment that could be read.",
                   out, err);
-  std::vector<Finding> findings;
-  std::vector<std::string> lines;
-  if (root.live() && options.live_tests) run_live_tests(data, survey, &findings, &lines);
-  return deliver(options,
-                 make_report(root, data, survey, question, std::move(findings), std::move(lines)),
-                 out, err);
+  LiveResults live;
+  if (root.live() && options.live_tests) {
+    live = run_live_tests(root, survey, options.framework);
+    if (!live.errors.empty()) {
+      survey.machine.log += "\n" + live.errors;
+      log_facts(survey.machine, data, &survey.facts);
+    }
+  }
+  return deliver(
+      options,
+      make_report(root, data, survey, question, std::move(live.findings), std::move(live.lines)),
+      out, err);
 }
 
 }  // namespace

@@ -238,7 +238,8 @@ void read_secure_boot(const Root& root, Machine* m) {
   }
 }
 
-/// Puts the measured rows to the GPUs, makes GPUs of rows that have none, and finds capabilities.
+}  // namespace
+
 void join_gpus(const Data& data, Machine* m) {
   for (size_t i = 0; i < m->smi_rows.size(); ++i) {
     SmiRow& row = m->smi_rows[i];
@@ -270,8 +271,6 @@ void join_gpus(const Data& data, Machine* m) {
   else if (known_absent)
     m->gpu = Presence::kAbsent;
 }
-
-}  // namespace
 
 DriverFile find_in_loader_order(const Root& root, const Machine& machine,
                                 const std::string& soname) {

@@ -62,6 +62,7 @@ struct Machine {
   std::vector<DriverFile> all_libcuda;    ///< every copy that was found
   std::string wsl_libcuda;                ///< /usr/lib/wsl/lib/libcuda.so.1 where it exists
 
+  std::string smi_name = "nvidia-smi";  ///< what to call the source of the tables in evidence
   std::string smi_text, dmesg, mokutil, log;
   std::string log_name;  ///< what to call the log in evidence
   std::vector<SmiRow> smi_rows, smi_apps;
@@ -85,6 +86,8 @@ struct Machine {
 Machine read_machine(const Root& root, const Data& data, std::map<std::string, std::string> env,
                      const std::string& log_text, const std::string& log_name);
 
+/// Puts the measured rows to the GPUs, makes GPUs of rows that have none, and finds capabilities.
+void join_gpus(const Data& data, Machine* machine);
 /// The file that the loader takes for `soname`: LD_LIBRARY_PATH, then the cache, then the default
 /// folders. Empty path where there is none.
 DriverFile find_in_loader_order(const Root& root, const Machine& machine,

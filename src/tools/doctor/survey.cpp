@@ -111,7 +111,12 @@ Report make_report(const Root& root, const Data& data, const Survey& survey,
           counts && asked);
     }
   }
-  add(std::move(live_findings), true);
+  // Where the device layer has a known fault, a trial that fails is its consequence.
+  bool explained = false;
+  for (const Finding& finding : settle(findings))
+    explained |= finding.fault() && finding.environment.empty() &&
+                 (finding.verdict == "gpu-broken" || finding.verdict == "cpu-only");
+  add(std::move(live_findings), !explained);
   report.findings = settle(std::move(findings));
   report.verdict = verdict_of(report.findings, survey.machine, "");
   report.summary = summary_of(survey, report.findings, report.verdict);

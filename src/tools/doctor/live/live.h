@@ -8,10 +8,15 @@
 namespace tracefire::doctor {
 
 /// Adds what NVML, the kernel's log and the modes of device nodes tell.
-void add_live_facts(const Data& data, Machine* machine);
-/// Tries the GPU out, each test in a limited process of its own. Adds a line for each test, and a
-/// finding for each that failed.
-void run_live_tests(const Data& data, const Survey& survey, std::vector<Finding>* findings,
-                    std::vector<std::string>* lines);
+void add_live_facts(const Root& root, const Data& data, Machine* machine);
+/// What the trials of the GPU gave.
+struct LiveResults {
+  std::vector<std::string> lines;  ///< a sentence for each trial
+  std::vector<Finding> findings;   ///< an error for each that failed
+  std::string errors;              ///< the driver's words, for the rules that read logs
+};
+/// Tries the GPU out, each trial in a limited process of its own: driver start, allocation, copies,
+/// a kernel, a product, a convolution, memory bandwidth, and a product in each framework.
+LiveResults run_live_tests(const Root& root, const Survey& survey, const std::string& framework);
 
 }  // namespace tracefire::doctor
