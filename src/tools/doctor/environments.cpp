@@ -176,10 +176,11 @@ Environment* environment_at(std::vector<Environment>* all, const std::string& pr
 
 void describe(const Root& root, const Machine& machine, Environment* env) {
   auto config = parse_assignments(root.read(env->prefix + "/pyvenv.cfg", 64 << 10).value_or(""));
+  const bool has_config = !config.empty();
   std::string full = config["version"].empty() ? config["version_info"] : config["version"];
   if (!full.empty()) env->python = leading(full, 3);
   bool windows = machine.platform == "windows" || root.exists(env->prefix + "/Scripts");
-  if (!config.empty())
+  if (has_config)
     env->kind = "venv";
   else if (root.exists(env->prefix + "/conda-meta"))
     env->kind = "conda";

@@ -8,6 +8,9 @@ namespace tracefire::doctor {
 
 Options parse_options(const std::vector<std::string>& arguments) {
   Options options;
+  // The form first: also an error in the arguments is answered in it.
+  for (const std::string& argument : arguments)
+    if (argument == "--json") options.form = Form::kJson;
   for (size_t i = 0; i < arguments.size(); ++i) {
     std::string name = arguments[i], value;
     bool joined = name.rfind("--", 0) == 0 && contains(name, "=");
