@@ -3,6 +3,7 @@
 #
 #   make          builds the library, the command line, the Python module and the tests
 #   make demo     trains a network on real data, here, now, and says where it ran
+#                 (through Keras; PYTHON=none or no Python >= 3.11: through the C++ library alone)
 #   make test     everything CI runs;  make test-deep adds the long tests and all sanitizers
 #   make wheel    a Python wheel that runs on other machines (PYTHON=python3.12)
 #   make lint | format | deps | clean
@@ -11,7 +12,10 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 NINJA ?= ninja
 CMAKE_FLAGS ?=
-export JOBS NINJA
+export JOBS NINJA BUILD
+ifeq ($(PYTHON),none)
+  override CMAKE_FLAGS += -DTRACEFIRE_PYTHON=OFF
+endif
 
 .PHONY: build demo test test-deep wheel lint format deps clean setup
 .DEFAULT_GOAL := build

@@ -3,6 +3,7 @@
 # only; sanitizers come from TRACEFIRE_SANITIZE, for example
 #   cmake -B build-fuzz -DTRACEFIRE_FUZZ=ON -DTRACEFIRE_SANITIZE=address,undefined
 #         -DCMAKE_CXX_COMPILER=clang++ "-DTRACEFIRE_ONLY_ROOMS=core/base;core/graph;core/ops"
+# A target whose line `// Rooms: a b` names a room that is not built is left out, and said so.
 if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   message(FATAL_ERROR "TRACEFIRE_FUZZ is set with ${CMAKE_CXX_COMPILER_ID}: libFuzzer comes with "
                       "clang++ only. Add -DCMAKE_CXX_COMPILER=clang++.")
@@ -11,6 +12,14 @@ file(GLOB fuzz_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/fuzz/*.cpp
 add_custom_target(fuzz)
 foreach(source IN LISTS fuzz_sources)
   get_filename_component(name "${source}" NAME_WE)
+  file(STRINGS "${source}" needed REGEX "^// Rooms: " LIMIT_COUNT 1)
+  string(REPLACE "// Rooms: " "" needed "${needed}")
+  separate_arguments(needed)
+  list(REMOVE_ITEM needed ${TRACEFIRE_ROOMS})
+  if(needed)
+    message(STATUS "Fuzz target ${name} is left out: it needs the rooms ${needed}")
+    continue()
+  endif()
   add_library(fuzz_${name}_entry OBJECT "${source}")
   tracefire_compile(fuzz_${name}_entry)
   add_executable(fuzz_${name} $<TARGET_OBJECTS:fuzz_${name}_entry>)

@@ -4,6 +4,12 @@
 set(TRACEFIRE_GEN_DIR "${PROJECT_BINARY_DIR}/gen")
 file(MAKE_DIRECTORY "${TRACEFIRE_GEN_DIR}")
 find_program(TRACEFIRE_PYTHON3 NAMES python3 REQUIRED)
+execute_process(COMMAND "${TRACEFIRE_PYTHON3}" -c "import sys; sys.exit(sys.version_info < (3, 8))"
+                RESULT_VARIABLE too_old)
+if(too_old)
+  message(FATAL_ERROR "${TRACEFIRE_PYTHON3} is older than Python 3.8, which the generators need. Put a newer "
+                      "one first in PATH, or configure with -DTRACEFIRE_PYTHON3=/path/to/python3.")
+endif()
 add_custom_target(tracefire_generated)
 set(TRACEFIRE_GENERATED_CPP)
 

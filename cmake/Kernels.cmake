@@ -27,7 +27,7 @@ file(MAKE_DIRECTORY "${TRACEFIRE_GEN_DIR}/backends/cuda")
 add_custom_command(
   OUTPUT "${ready_images}"
   COMMAND "${TRACEFIRE_PYTHON3}" "${PROJECT_SOURCE_DIR}/scripts/compile_kernels.py" ${image_options}
-          --out "${ready_images}" ${kernel_sources}
+          --keep "${PROJECT_BINARY_DIR}/kernels" --out "${ready_images}" ${kernel_sources}
   DEPENDS "${PROJECT_SOURCE_DIR}/scripts/compile_kernels.py" ${kernel_sources} ${kernel_headers}
   COMMENT "Compiling the ready GPU kernels with NVRTC"
   VERBATIM)

@@ -23,8 +23,15 @@ def main(source, out):
               "inline constexpr CatalogueEntry kErrorCatalogue[] = {"]
     lines += [f"  {{{e['number']}, {q(e['name'])}, {q(e['kind'])}, {q(e['summary'])}, {q(e['help'])}}}," for e in errors]
     lines += ["};", "}  // namespace tracefire", ""]
+    text = "\n".join(lines)
+    try:  # the same text keeps its time: everything is compiled after this header
+        with open(out, encoding="utf-8") as f:
+            if f.read() == text:
+                return
+    except FileNotFoundError:
+        pass
     with open(out, "w", encoding="utf-8") as f:
-        f.write("\n".join(lines))
+        f.write(text)
 
 
 if __name__ == "__main__":

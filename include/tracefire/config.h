@@ -26,6 +26,17 @@ TRACEFIRE_API std::string why_no_gpu();
 TRACEFIRE_API Device default_device();
 /// Report of every NVIDIA library that was looked for: places, versions, outcome.
 TRACEFIRE_API std::string library_report();
+
+/// A library that this process computes with, as it was found when the process ran.
+struct LibraryDescription {
+  std::string name;     ///< "cuBLASLt", "NVIDIA driver", "oneDNN"
+  std::string version;  ///< as the library tells it, "13.1.0"; empty where it does not
+  std::string path;     ///< its file
+  std::string origin;   ///< by which rule it was found: "Python package", "linked", …
+};
+/// Libraries in use, the driver first. Starts the devices. Those that are looked for and missing
+/// are in library_report().
+TRACEFIRE_API std::vector<LibraryDescription> list_libraries();
 /// Where else to look for NVIDIA libraries (site-packages of an embedding Python).
 TRACEFIRE_API void add_library_root(const std::string& directory);
 
@@ -40,8 +51,8 @@ TRACEFIRE_API void set_tensor_float_32(bool allowed);
 /// Hides ops from a device kind ("GPU", "NULL") as if it had no kernel: tests of placement.
 TRACEFIRE_API void mask_ops(const std::string& device_kind, const std::vector<std::string>& ops);
 
-/// Gives a setting of docs/settings.md a value written as text ("true", "256", "strict"). Throws
-/// kBadSetting with what is allowed.
+/// Gives a setting (`tracefire settings` lists them) a value written as text ("true", "256",
+/// "strict"). Throws kBadSetting with what is allowed.
 TRACEFIRE_API void change_setting(const std::string& name, const std::string& value);
 /// The value of a setting as text.
 TRACEFIRE_API std::string setting(const std::string& name);
@@ -80,9 +91,11 @@ TRACEFIRE_API void set_location_source(LocationSource source);
 /// with every variable in the state of the last finished step.
 TRACEFIRE_API void set_interrupt_check(std::function<bool()> check);
 
-/// Waits for all devices; throws the first device failure.
-TRACEFIRE_API void synchronize();
-/// Fires what is pending on this thread.
+/// Fires what is pending on this thread. Throws the failure of a print, assert or host_call that no
+/// value carries; each such failure is thrown once, here, in synchronize() or where a value is next
+/// observed on this thread.
 TRACEFIRE_API void flush();
+/// flush(), then waits for all devices; throws the first device failure.
+TRACEFIRE_API void synchronize();
 
 }  // namespace tracefire

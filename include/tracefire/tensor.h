@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -77,7 +78,8 @@ class TRACEFIRE_API Tensor {
   std::vector<int64_t> sizes() const;
 
   /// The value's own bytes on a host-addressable device, kept alive (and unchanged) by `owner`;
-  /// null data elsewhere. A variable that would be written meanwhile moves to new memory instead.
+  /// null data elsewhere, without a wait. A variable that would be written meanwhile moves to new
+  /// memory instead.
   struct View {
     const void* data = nullptr;
     std::shared_ptr<void> owner;
@@ -91,6 +93,22 @@ class TRACEFIRE_API Tensor {
   void expect_dtype(DType dtype) const;
   std::shared_ptr<trace::Cell> cell_;
 };
+
+/// A value in host memory: dense, row-major, valid and unchanged while `owner` lives.
+struct HostValue {
+  DType dtype = DType::kInvalid;
+  std::vector<int64_t> sizes;
+  const void* data = nullptr;  ///< null where `bytes` is 0
+  size_t bytes = 0;
+  std::shared_ptr<void> owner;
+  bool copied = false;  ///< false: the tensor's own memory, on a device that the host addresses
+};
+
+/// The values of several tensors, read together: what is pending fires as one piece, and the host
+/// waits once for each device instead of once for each tensor. Small values share one block of
+/// memory, which lives as long as any of them. Throws the first failure on the way to any value;
+/// kDTypeMismatch for strings.
+TRACEFIRE_API std::vector<HostValue> fetch(std::span<const Tensor> tensors);
 
 /// Storage that can be assigned to: a slot. Reads and assigns take effect in program order, also
 /// inside functions, whose programs receive and return the slots they touch.

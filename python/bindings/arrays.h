@@ -42,19 +42,11 @@ std::vector<char> gather_elements(const char* from, size_t element,
                                   const std::vector<int64_t>& sizes,
                                   const std::vector<int64_t>& strides);
 
-/// Elements of a tensor in host memory: the tensor's own where the host reaches them, else a copy.
-struct HostView {
-  DType dtype = DType::kInvalid;
-  std::vector<int64_t> sizes;
-  const void* data = nullptr;
-  size_t bytes = 0;
-  std::shared_ptr<void> owner;
-  bool copied = false;
-};
-/// Waits for the value with the GIL released. Not for strings.
-HostView host_view(const Tensor& tensor);
+/// fetch() with the GIL released.
+std::vector<HostValue> fetch_values(const Tensors& tensors);
+inline HostValue fetch_value(const Tensor& tensor) { return std::move(fetch_values({tensor})[0]); }
 /// A NumPy array of these elements that keeps them alive; imports NumPy.
-nb::object numpy_array(HostView view, bool writable);
+nb::object numpy_array(HostValue value, bool writable);
 /// A NumPy array of Python bytes objects.
 nb::object numpy_strings(const std::vector<std::string>& strings,
                          const std::vector<int64_t>& sizes);

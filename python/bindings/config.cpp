@@ -116,11 +116,16 @@ bool interrupted() {
 }
 
 void end_runtime() {
-  // What is pending may still print, save or call back.
-  try {
-    unlocked([] { synchronize(); });
-  } catch (const std::exception& error) {
-    PySys_FormatStderr("tracefire: work pending at exit failed: %s\n", error.what());
+  // What is pending may still print, save or call back. Each call tells one failure. Devices are
+  // not waited for: a process that used none would start them for that.
+  constexpr int kMostTold = 20;
+  for (int told = 0; told < kMostTold; ++told) {
+    try {
+      unlocked([] { flush(); });
+      break;
+    } catch (const std::exception& error) {
+      PySys_FormatStderr("tracefire: work pending at exit failed: %s\n", error.what());
+    }
   }
   end_runtime_threads();
   set_interrupt_check({});
@@ -131,7 +136,7 @@ void end_runtime() {
 void bind_settings(nb::module_& m) {
   m.def("set_setting", [](const std::string& name, nb::handle value) {
     change_setting(name, setting_value(value));
-  }, nb::arg("name"), nb::arg("value"), "Gives a setting of docs/settings.md a value.");
+  }, nb::arg("name"), nb::arg("value"), "Gives a setting a value; `tracefire settings` lists them.");
   m.def("get_setting", [](const std::string& name) { return setting_object(setting(name)); },
         nb::arg("name"));
   m.def("set_soft_device_placement", &set_soft_device_placement, nb::arg("enabled"));

@@ -140,7 +140,7 @@ void destroy_plain(PyObject* capsule) {
 }
 
 template <class Managed>
-Managed* export_view(HostView view, DLDataType type) {
+Managed* export_view(HostValue view, DLDataType type) {
   auto* exported = new Exported<Managed>;
   exported->shape = view.sizes;
   exported->strides.resize(view.sizes.size());
@@ -189,7 +189,7 @@ nb::object to_dlpack(const Tensor& tensor, nb::handle max_version, nb::handle de
   }
   const auto type = type_code(tensor.dtype());
   if (!type) refuse(what + " has an element type that DLPack does not know");
-  HostView view = host_view(tensor);
+  HostValue view = fetch_value(tensor);
   const bool versioned = !max_version.is_none() && nb::cast<int>(nb::borrow(max_version)[0]) >= 1;
   // Without versions a capsule cannot say that it must not be written to, so it gets a copy.
   const bool copies = !copy.is_none() ? nb::cast<bool>(copy) : !versioned;

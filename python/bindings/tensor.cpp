@@ -41,7 +41,7 @@ nb::object tensor_list(const Tensor& tensor) {
       return nb::bytes(strings[i].data(), strings[i].size());
     });
   }
-  const HostView view = host_view(tensor);
+  const HostValue view = fetch_value(tensor);
   const size_t size = dtype_size(view.dtype);
   const auto* data = static_cast<const char*>(view.data);
   return nested_list(view.sizes, 0, &next, [&](size_t i) {
@@ -108,7 +108,7 @@ nb::tuple tensor_state(const Tensor& tensor) {
     }
     return nb::make_tuple(strings, "string", shape);
   }
-  const HostView view = host_view(tensor);
+  const HostValue view = fetch_value(tensor);
   return nb::make_tuple(nb::bytes(static_cast<const char*>(view.data), view.bytes),
                         dtype_text(view.dtype), shape);
 }

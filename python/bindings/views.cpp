@@ -7,15 +7,15 @@ namespace {
 
 /// Memory that Python objects look into through the buffer protocol.
 struct HostBuffer {
-  HostView view;
+  HostValue value;
   bool writable = false;
 };
 
 int get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
   static char nothing = 0;
   const HostBuffer& memory = *nb::inst_ptr<HostBuffer>(nb::handle(self));
-  void* data = memory.view.bytes == 0 ? &nothing : const_cast<void*>(memory.view.data);
-  return PyBuffer_FillInfo(buffer, self, data, static_cast<Py_ssize_t>(memory.view.bytes),
+  void* data = memory.value.bytes == 0 ? &nothing : const_cast<void*>(memory.value.data);
+  return PyBuffer_FillInfo(buffer, self, data, static_cast<Py_ssize_t>(memory.value.bytes),
                            memory.writable ? 0 : 1, flags);
 }
 
@@ -33,7 +33,24 @@ nb::object tensor_numpy(const Tensor& tensor) {
     });
     return numpy_strings(strings, sizes);
   }
-  return numpy_array(host_view(tensor), false);
+  return numpy_array(fetch_value(tensor), false);
+}
+
+/// Arrays of all tensors, read with one wait a device.
+nb::list fetch_arrays(nb::handle values) {
+  const Tensors tensors = tensors_of(values, "fetch");
+  Tensors numbers;
+  for (const Tensor& tensor : tensors) {
+    if (tensor.dtype() != DType::kString) numbers.push_back(tensor);
+  }
+  std::vector<HostValue> read = fetch_values(numbers);
+  nb::list arrays;
+  size_t next = 0;
+  for (const Tensor& tensor : tensors) {
+    arrays.append(tensor.dtype() == DType::kString ? tensor_numpy(tensor)
+                                                   : numpy_array(std::move(read[next++]), false));
+  }
+  return arrays;
 }
 
 nb::object tensor_array(const Tensor& tensor, nb::handle dtype, nb::handle copy) {
@@ -44,9 +61,9 @@ nb::object tensor_array(const Tensor& tensor, nb::handle dtype, nb::handle copy)
   if (tensor.dtype() == DType::kString) {
     array = tensor_numpy(tensor);
   } else {
-    HostView view = host_view(tensor);
-    copied = view.copied;
-    array = numpy_array(std::move(view), false);
+    HostValue value = fetch_value(tensor);
+    copied = value.copied;
+    array = numpy_array(std::move(value), false);
   }
   const bool converts = !dtype.is_none() && !array.attr("dtype").equal(dtype);
   if (forbidden && (copied || converts)) {
@@ -61,25 +78,8 @@ nb::object tensor_array(const Tensor& tensor, nb::handle dtype, nb::handle copy)
 
 }  // namespace
 
-HostView host_view(const Tensor& tensor) {
-  HostView out;
-  out.dtype = tensor.dtype();
-  unlocked([&] {
-    Tensor::View view = tensor.view();
-    out.sizes = tensor.sizes();
-    out.bytes = tensor.element_count() * dtype_size(out.dtype);
-    if (view.data != nullptr) {
-      out.data = view.data;
-      out.owner = std::move(view.owner);
-      return;
-    }
-    std::shared_ptr<char[]> memory(new char[out.bytes]);
-    tensor.copy_to(memory.get(), out.bytes);
-    out.data = memory.get();
-    out.owner = memory;
-    out.copied = true;
-  });
-  return out;
+std::vector<HostValue> fetch_values(const Tensors& tensors) {
+  return unlocked([&] { return fetch(tensors); });
 }
 
 nb::object numpy_dtype(DType dtype) {
@@ -106,10 +106,10 @@ nb::object numpy_dtype(DType dtype) {
   return numpy.attr("dtype")(types.attr(scalar));
 }
 
-nb::object numpy_array(HostView view, bool writable) {
-  nb::object dtype = numpy_dtype(view.dtype);
-  nb::object shape = tuple_of(view.sizes);
-  nb::object buffer = nb::cast(HostBuffer{std::move(view), writable});
+nb::object numpy_array(HostValue value, bool writable) {
+  nb::object dtype = numpy_dtype(value.dtype);
+  nb::object shape = tuple_of(value.sizes);
+  nb::object buffer = nb::cast(HostBuffer{std::move(value), writable});
   using namespace nb::literals;
   return nb::module_::import_("numpy").attr("ndarray")(shape, "dtype"_a = dtype,
                                                        "buffer"_a = buffer);
@@ -147,6 +147,10 @@ void bind_views(nb::module_& m) {
       .def(
           "__dlpack_device__", [](const Tensor&) { return nb::make_tuple(1, 0); },
           "(1, 0): DLPack gives host memory, a copy where the tensor lives on a GPU.");
+  m.def(
+      "fetch", &fetch_arrays, nb::arg("tensors"),
+      "The values of a list of tensors as read-only NumPy arrays: all fire together, and a GPU is\n"
+      "waited for once instead of once for each tensor.");
   // NumPy arrays leave operators with a tensor on the right to the tensor.
   tensor.attr("__array_priority__") = 100.0;
 }

@@ -14,6 +14,9 @@ from tracefire import debugging
 from tracefire import errors
 from tracefire._core import Tensor
 from tracefire._core import Variable
+from tracefire._core import fetch
+from tracefire._core import proof
+from tracefire._core import reset_proof
 from tracefire._core import stop_gradient
 from tracefire._core import tensor
 from tracefire._tape import GradientTape
@@ -40,6 +43,9 @@ __all__ = [
     "debugging",
     "device",
     "errors",
+    "fetch",
+    "proof",
+    "reset_proof",
     "stop_gradient",
     "tensor",
 ]

@@ -49,3 +49,13 @@ def set_soft_device_placement(enabled):
 
 def get_soft_device_placement():
     return _core.get_setting("device_policy") == "soft"
+
+
+def why_no_gpu():
+    """Why no GPU is used and how to cure it, in one line; "" where one is used."""
+    return _core.why_no_gpu()
+
+
+def library_report():
+    """Every NVIDIA library that was looked for: places, versions and outcome, as text."""
+    return _core.library_report()

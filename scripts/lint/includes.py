@@ -46,7 +46,7 @@ class Table:
         if ".." in target.split("/"):
             return f'"{target}" goes up; write the path from src/ or include/'
         if target.startswith("tracefire/") or target in self.value_types:
-            name = target.removeprefix("tracefire/")
+            name = target[len("tracefire/"):] if target.startswith("tracefire/") else target
             if room == "include" or "include" in rules["uses"]:
                 return None
             if "value_types" in rules["uses"] and name in self.value_types:

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "backends/api/device_backend.h"
+#include "backends/api/libraries.h"
 #include "backends/cpu/cpu_device.h"
 #include "backends/cuda/cuda_devices.h"
 #include "backends/null/null_device.h"
@@ -73,7 +74,8 @@ struct Backends::State {
 
   Status unknown(Device device) const {
     if (!device.is_set()) {
-      return error(ErrorCode::kInternal, "a device was looked for that is not set; please report it.");
+      return error(ErrorCode::kInternal,
+                   "a device was looked for that is not set; please report it.");
     }
     std::string why;
     if (device.kind == Device::kGpu && gpus.empty()) {
@@ -173,6 +175,33 @@ std::string Backends::library_report() {
 
 void Backends::add_library_root(const std::string& directory) {
   nvidia::add_python_roots({directory});
+}
+
+std::vector<UsedLibrary> used_libraries() {
+  const bool gpus = Backends::instance().default_device().kind == Device::kGpu;
+  std::vector<UsedLibrary> used;
+  if (gpus) {
+    nvidia::Stack& stack = nvidia::Stack::instance();
+    const std::string driver = stack.inventory().driver_version;
+    const std::pair<nvidia::Library, const char*> names[] = {
+        {nvidia::Library::kDriver, "NVIDIA driver"},
+        {nvidia::Library::kNvml, "NVML"},
+        {nvidia::Library::kNvrtc, "NVRTC"},
+        {nvidia::Library::kCublasLt, "cuBLASLt"}};
+    for (const auto& [library, name] : names) {
+      const Result<nvidia::OpenLibrary> open = stack.library(library);
+      if (!open.ok()) continue;  // library_report() says why
+      // The driver's libraries tell which CUDA they support; people ask for the driver's version.
+      std::string version = nvidia::facts(library).part_of_driver ? driver : "";
+      if (version.empty() && open->version != 0) {
+        version = nvidia::version_text(library, open->version);
+        if (library == nvidia::Library::kDriver) version = "CUDA " + version;
+      }
+      used.push_back({name, version, open->path, open->origin});
+    }
+  }
+  for (UsedLibrary& library : cpu_libraries()) used.push_back(std::move(library));
+  return used;
 }
 
 }  // namespace tracefire

@@ -53,7 +53,7 @@ TEST_CASE("every default is a value that its own setting takes") {
   }
 }
 
-TEST_CASE("the environment is read, and the program's own call wins over it") {
+TEST_CASE("a flag wins over the environment, and the program's own call over both") {
   Environment env({{"TRACEFIRE_DEVICE_POLICY", "strict"},
                    {"TRACEFIRE_MAX_PENDING_NODES", "7"},
                    {"TRACEFIRE_LOG_DEVICE_PLACEMENT", "1"},
@@ -65,9 +65,11 @@ TEST_CASE("the environment is read, and the program's own call wins over it") {
   CHECK(settings::gpu_memory_fraction() == 0.5);
   CHECK(settings::cuda_path() == "/opt/cuda");
   uint64_t before = settings_generation();
-  CHECK(set_setting("max_pending_nodes", "8", SettingSource::kFlag).ok());
+  CHECK(set_setting("max_pending_nodes", "8", SettingSource::kUserFile).ok());
   CHECK(settings::max_pending_nodes() == 7);
   CHECK(settings_generation() == before);
+  CHECK(set_setting("max_pending_nodes", "8", SettingSource::kFlag).ok());
+  CHECK(settings::max_pending_nodes() == 8);
   CHECK(set_setting("max_pending_nodes", "9").ok());
   CHECK(settings::max_pending_nodes() == 9);
   CHECK(settings_generation() > before);
@@ -90,7 +92,7 @@ TEST_CASE("wrong values are refused with what was expected") {
                          {"device_policy", "Soft", "One of soft|strict"},
                          {"device_policy", "", "One of soft|strict"},
                          {"thread", "1", "Did you mean 'threads'?"},
-                         {"nothing_like_it_at_all", "1", "docs/settings.md"}}) {
+                         {"nothing_like_it_at_all", "1", "tracefire settings"}}) {
     CAPTURE(c.name);
     CAPTURE(c.value);
     Status status = set_setting(c.name, c.value);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Rooms: core/base core/graph core/ops
 //
 // libFuzzer entry: whatever the text, parse() gives a graph that verifies and prints to a text that
 // reads back to itself, or an error of the catalogue.

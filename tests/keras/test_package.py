@@ -27,6 +27,7 @@ sys.path.insert(0, {str(ROOT / "python")!r})
 core = types.ModuleType("tracefire._core")
 core.Tensor, core.Variable, core.Tape = (type(n, (), {{}}) for n in ("Tensor", "Variable", "Tape"))
 core.ops, core.tensor, core.stop_gradient = types.ModuleType("ops"), None, None
+core.fetch = None
 core.__version__ = "0"
 sys.modules["tracefire._core"] = core
 import tracefire

@@ -94,6 +94,57 @@ def test_predict_joins_structures_and_partial_batches():
     np.testing.assert_allclose(out["sum"], X.sum(1), rtol=1e-6)
 
 
+class ManyResults(keras.Model):
+    """Results of several ranks and dtypes, nested."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense = L.Dense(5, activation="tanh")
+
+    def call(self, x):
+        y = self.dense(x)
+        return {
+            "rank 1": ops.sum(y, axis=1),
+            "pair": (y, [ops.cast(y > 0, "int64"), ops.reshape(y, (-1, 1, 5, 1))]),
+            "flags": y > 0.1,
+            "half": ops.cast(y, "float16"),
+            "same": y,
+            "one row a batch": ops.max(y, axis=0, keepdims=True),
+        }
+
+
+@pytest.mark.parametrize("batch", [1, 41, 64, 205, 300])
+def test_predict_equals_predicting_batch_by_batch(calls, batch):
+    keras.utils.set_random_seed(1)
+    model = ManyResults()
+    model.predict(X[:2], verbose=0)
+    calls.clear()
+    whole = model.predict(X, batch_size=batch, verbose=0)
+    assert calls["batch"] == 0 and calls["epoch"] + calls["rest"] == 1 + (batch in (64,))
+    watched = model.predict(X, batch_size=batch, verbose=1)
+    batches = [model.predict_on_batch(X[i : i + batch]) for i in range(0, ROWS, batch)]
+    streamed = model.predict(((X[i : i + batch],) for i in range(0, ROWS, batch)), verbose=0)
+    for other in (watched, streamed):
+        assert keras.tree.assert_same_structure(whole, other) is None
+    results = [keras.tree.flatten(t) for t in (*batches, whole, watched, streamed)]
+    for *parts, a, b, c in zip(*results):
+        want = np.concatenate(parts)
+        assert a.dtype == want.dtype and a.flags.writeable
+        for got in (a, b, c):
+            np.testing.assert_array_equal(got, want)
+
+
+def test_predict_for_another_number_of_rows_traces_nothing_more(calls):
+    model = history_cases.plain_model()
+    model.predict(X[:64], batch_size=32, verbose=0)
+    calls.clear()
+    for rows in (32, 96, 160):
+        direct = np.asarray(model(X[:rows]))
+        got = model.predict(X[:rows], batch_size=32, verbose=0)
+        np.testing.assert_allclose(got, direct, rtol=1e-5, atol=1e-6)
+    assert calls == {"epoch": 3}
+
+
 class TrainStep(keras.Model):
     """A training step of one's own: the loss of a batch twice, gradients from a tape."""
 
@@ -124,6 +175,44 @@ def test_custom_train_step_takes_the_fast_path(calls):
     assert calls["batch"] == 0 and calls["epoch"] == 5
     assert history["batch_loss"][-1] < history["batch_loss"][0]
     assert history["seen"] == [ROWS] * 4
+
+
+@pytest.mark.parametrize("custom", ["metric", "step", "results", "none"])
+def test_logs_of_an_epoch_are_what_the_metrics_hold(custom):
+    """The mean over the epoch, whoever wrote the step; and Python state counts when it is read."""
+    state = {"scale": 1.0}
+
+    class Model(keras.Sequential):
+        if custom == "step":
+
+            def train_step(self, data):
+                return {name: 0.0 * value for name, value in super().train_step(data).items()}
+
+        if custom == "results":
+
+            def get_metrics_result(self):
+                return {n: state["scale"] * v for n, v in super().get_metrics_result().items()}
+
+    class Mean(keras.metrics.MeanAbsoluteError):
+        if custom == "metric":
+
+            def result(self):
+                return state["scale"] * super().result()
+
+    keras.utils.set_random_seed(1)
+    model = Model([keras.Input((6,)), L.Dense(1, kernel_initializer="zeros")])
+    model.compile(keras.optimizers.SGD(0.0), "mse", metrics=[Mean(name="mae")])
+    target = np.arange(ROWS, dtype="float32")
+    scales = {"mae": [1, 1, 1], "loss": [1, 1, 1]}
+    for name in {"metric": ["mae"], "results": ["mae", "loss"]}.get(custom, []):
+        scales[name] = [1, 2, 3]
+    history = {"mae": [], "loss": []}
+    for _ in range(3):
+        for name, values in model.fit(X, target, batch_size=41, verbose=0).history.items():
+            history[name] += values
+        state["scale"] += 1.0
+    for name, mean in [("mae", target.mean()), ("loss", (target**2).mean())]:
+        np.testing.assert_allclose(history[name], np.multiply(scales[name], mean), rtol=1e-5)
 
 
 def test_variables_made_while_tracing_get_their_initial_value_once():

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "core/base/settings.h"
 #include "nvidia/emulator_setup.h"
 
 namespace tracefire::nvidia {
@@ -154,8 +155,11 @@ TEST_CASE("nvidia: the environment decides where is looked") {
   const ScopedEnv ld("LD_LIBRARY_PATH", "/c::/d");
   const ScopedEnv home("CUDA_HOME", "/e");
   add_python_roots({"/given/by/python"});
+  reset_settings();
   const SearchOptions options = SearchOptions::from_environment();
   CHECK(options.explicit_dirs == std::vector<std::string>{"/a", "/b"});
+  REQUIRE(set_setting("cuda_path", "/f").ok());
+  CHECK(SearchOptions::from_environment().explicit_dirs == std::vector<std::string>{"/f"});
   REQUIRE(options.python_roots.size() >= 2);
   CHECK(options.python_roots[0] == "/given/by/python");
   CHECK(options.python_roots[1] == dir.path("venv/lib/python3.12/site-packages"));
@@ -165,6 +169,8 @@ TEST_CASE("nvidia: the environment decides where is looked") {
   CHECK(options.toolkit_roots[0] == "/e");
   CHECK((options.loaded == &loaded_libraries));
   CHECK(options.loader);
+  unsetenv("TRACEFIRE_CUDA_PATH");
+  reset_settings();
 }
 
 TEST_CASE("nvidia: versions are written as people write them") {

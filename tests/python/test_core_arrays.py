@@ -50,6 +50,30 @@ def test_numbers_take_every_dtype(name):
     assert core.tensor(given).tolist() == given.tolist()
 
 
+def test_fetch_reads_many_at_once():
+    values = core.fetch(
+        [core.tensor(sample(t)) for t in DTYPES.values()]
+        + [core.tensor(["a", "b"]), core.tensor(np.zeros((2, 0), "float32")), 3]
+    )
+    assert len(values) == len(DTYPES) + 3
+    for value, dtype in zip(values, DTYPES.values()):
+        assert value.dtype == dtype and not value.flags.writeable
+        np.testing.assert_array_equal(value, sample(dtype))
+    assert values[-3].tolist() == [b"a", b"b"]
+    assert values[-2].shape == (2, 0) and values[-1] == 3
+    assert core.fetch([]) == []
+    with pytest.raises(ValueError, match="fetch received"):
+        core.fetch(core.tensor(1.0))
+
+
+def test_fetch_raises_the_failure_of_any_tensor():
+    table = core.tensor([1.0, 2.0])
+    bad = core.ops.gather(table, core.tensor([5]), axis=0)
+    with pytest.raises(IndexError, match="TF-E0301"):
+        core.fetch([table, bad])
+    np.testing.assert_array_equal(core.fetch([table])[0], [1.0, 2.0])
+
+
 @pytest.mark.parametrize("spelling", ["float32", np.float32, np.dtype("float32"), float])
 def test_dtypes_have_several_spellings(spelling):
     assert core.tensor(1, dtype=spelling).dtype == "float32"

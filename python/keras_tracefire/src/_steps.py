@@ -7,13 +7,14 @@ in or out but the batch and the logs. A step that looks at tensor values in Pyth
 it runs eagerly, and one warning says why.
 """
 
+import numpy as np
+
 from keras.src import tree
 from keras.src.backend.common import KerasVariable
 from keras_tracefire.src._messages import warn
 from keras_tracefire.src.ops._tensor import Tensor
 from keras_tracefire.src.ops._tensor import convert_to_tensor
 from tracefire import _core
-from tracefire import _ops
 from tracefire import errors
 
 # What tracing cannot express but eager execution can: reading a value, a size that depends on data.
@@ -41,10 +42,10 @@ class TracedStep:
         ]
         return tree.pack_sequence_as(self._template, flat)
 
-    def outputs_with_rows(self, rows):
-        """True if every result has one row for each row of the batch."""
+    def gives_arrays(self):
+        """True if every result is a tensor with an axis along which steps can be joined."""
         return all(self._is_tensor) and all(
-            len(x.shape) > 0 and x.shape[0] == rows for x in tree.flatten(self._template)
+            len(x.shape) > 0 for x in tree.flatten(self._template)
         )
 
 
@@ -120,14 +121,49 @@ def _is_value(x):
     return isinstance(x, (Tensor, KerasVariable, bool, int, float)) or hasattr(x, "__array__")
 
 
+def read(structure):
+    """`structure` with its tensors as read-only NumPy arrays, read with one wait of the device."""
+    flat = tree.flatten(structure)
+    at = [i for i, x in enumerate(flat) if isinstance(x, Tensor)]
+    for i, value in zip(at, _core.fetch([flat[i] for i in at])):
+        flat[i] = value
+    return tree.pack_sequence_as(structure, flat)
+
+
+def join(parts):
+    """NumPy arrays of several results of one structure, joined along their first axis."""
+    return tree.map_structure(lambda *arrays: np.concatenate(arrays), *read(parts))
+
+
 def read_scalars(logs):
-    """`logs` with its scalar tensors as Python floats, read from the device at once."""
+    """`logs` with its scalar tensors as Python floats, read with one wait of the device."""
     flat = tree.flatten(logs)
     at = [i for i, x in enumerate(flat) if isinstance(x, Tensor) and x.shape == ()]
-    if not at:
-        return logs
-    rows = [_ops.reshape(convert_to_tensor(flat[i], "float32"), shape=(1,)) for i in at]
-    joined = rows[0] if len(rows) == 1 else _ops.concat(*rows, axis=0)
-    for i, value in zip(at, joined.numpy().tolist()):
-        flat[i] = value
+    for i, value in zip(at, _core.fetch([flat[i] for i in at])):
+        flat[i] = float(value)
     return tree.pack_sequence_as(logs, flat)
+
+
+def is_own(owner, *methods):
+    """True if Keras or this package defines these methods of an object, nobody else.
+
+    What others write may read Python state that changes between calls, which a trace would freeze.
+    """
+    return all(
+        name not in vars(owner)
+        and getattr(type(owner), name).__module__.partition(".")[0] in ("keras", "keras_tracefire")
+        for name in methods
+    )
+
+
+def returns_metrics(model, method):
+    """True if a step of `model` surely returns what its metrics hold after the step."""
+    return is_own(model, method, "compute_metrics", "get_metrics_result") and all(
+        is_own(metric, "result") for metric in _leaf_metrics(model.metrics)
+    )
+
+
+def _leaf_metrics(metrics):
+    for metric in metrics:
+        inner = getattr(metric, "metrics", None)
+        yield from (metric,) if inner is None else _leaf_metrics(inner)

@@ -23,8 +23,10 @@ from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
 from keras_tracefire.src import _epochs
 from keras_tracefire.src._steps import Step
+from keras_tracefire.src._steps import join
+from keras_tracefire.src._steps import read
 from keras_tracefire.src._steps import read_scalars
-from keras_tracefire.src.ops._tensor import convert_to_numpy
+from keras_tracefire.src._steps import returns_metrics
 from tracefire import GradientTape
 
 # Keras 3.16 renamed its base class.
@@ -103,16 +105,28 @@ class TracefireTrainer(_Base):
         return (runner, data) if runner.can_run() else None
 
     def _chunks(self, step, iterator, callbacks, hooks, steps, shuffle=False):
-        """Yields (first step, last step, function that runs them) over one epoch."""
+        """One epoch: an iterable of (first step, last step, function that runs them), and whether
+        the engine runs whole chunks, with nothing in Python between two steps."""
         plan = self._plan(step, iterator, callbacks, hooks, steps)
-        if plan is not None:
-            runner, data = plan
-            size = _epochs.chunk_size(self, data, _epochs.is_watched(callbacks))
-            yield from runner.chunks(data.order(shuffle), size)
-            return
+        if plan is None:
+            return self._batches(step, iterator), False
+        runner, data = plan
+        size = _epochs.chunk_size(self, data, _epochs.is_watched(callbacks))
+        return runner.chunks(data.order(shuffle), size), True
+
+    def _batches(self, step, iterator):
         with iterator.catch_stop_iteration():
             for begin, end, batches in iterator:
                 yield begin, end, lambda batches=batches: step(batches)
+
+    def _final_logs(self, logs, method, whole):
+        """The logs of an epoch as numbers, for which the device is waited for once.
+
+        After whole chunks the metrics hold what the last step of Keras's own returned.
+        """
+        if not whole or not returns_metrics(self, method):
+            logs = self._get_metrics_result_or_logs(logs)
+        return read_scalars(logs)
 
     def _logs_for(self, callbacks, logs, hooks):
         """Logs of a chunk as numbers if a callback looks; reading them waits for the device."""
@@ -172,8 +186,7 @@ class TracefireTrainer(_Base):
             for epoch in range(self._initial_epoch or initial_epoch, epochs):
                 self.reset_metrics()
                 callbacks.on_epoch_begin(epoch)
-                logs = self._train_epoch(iterator, callbacks, steps_per_epoch, shuffle)
-                epoch_logs = dict(read_scalars(self._get_metrics_result_or_logs(logs)))
+                epoch_logs = self._train_epoch(iterator, callbacks, steps_per_epoch, shuffle)
                 if validation_data is not None and self._should_eval(epoch, validation_freq):
                     val_logs = self._validate(
                         validation_data,
@@ -198,15 +211,14 @@ class TracefireTrainer(_Base):
 
     def _train_epoch(self, iterator, callbacks, steps, shuffle):
         step, logs = self.train_function, {}
-        for begin, end, run in self._chunks(
-            step, iterator, callbacks, _TRAIN_HOOKS, steps, shuffle
-        ):
+        chunks, whole = self._chunks(step, iterator, callbacks, _TRAIN_HOOKS, steps, shuffle)
+        for begin, end, run in chunks:
             callbacks.on_train_batch_begin(begin)
             logs = run()
             callbacks.on_train_batch_end(end, self._logs_for(callbacks, logs, _TRAIN_HOOKS))
             if self.stop_training:
                 break
-        return logs
+        return dict(self._final_logs(logs, "train_step", whole))
 
     def _validate(self, validation_data, batch_size, steps, callbacks):
         x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(validation_data)
@@ -266,14 +278,16 @@ class TracefireTrainer(_Base):
         callbacks.on_test_begin()
         logs = {}
         self.reset_metrics()
-        step = self.test_function
-        for begin, end, run in self._chunks(step, iterator, callbacks, _TEST_HOOKS, steps):
+        chunks, whole = self._chunks(
+            self.test_function, iterator, callbacks, _TEST_HOOKS, steps
+        )
+        for begin, end, run in chunks:
             callbacks.on_test_batch_begin(begin)
             logs = run()
             callbacks.on_test_batch_end(end, self._logs_for(callbacks, logs, _TEST_HOOKS))
             if self.stop_evaluating:
                 break
-        logs = pythonify_logs(read_scalars(self._get_metrics_result_or_logs(logs)))
+        logs = pythonify_logs(self._final_logs(logs, "test_step", whole))
         callbacks.on_test_end(logs)
         return logs if return_dict else self._flatten_metrics_in_order(logs)
 
@@ -291,34 +305,35 @@ class TracefireTrainer(_Base):
         self.make_predict_function()
         self.stop_predicting = False
         callbacks.on_predict_begin()
-        parts = []
-        for begin, end, run in self._predict_chunks(iterator, callbacks, steps):
+        parts, watched = [], _epochs.is_watched(callbacks)
+        chunks, whole = self._predict_chunks(iterator, callbacks, steps)
+        for begin, end, run in chunks:
             callbacks.on_predict_batch_begin(begin)
             outputs = run()
-            parts.append(tree.map_structure(convert_to_numpy, outputs))
-            callbacks.on_predict_batch_end(end, {"outputs": outputs})
+            # What a progress bar counts has been computed; otherwise all is read at the end.
+            parts.append(read(outputs) if watched else outputs)
+            # Keras converts what it hands to callbacks: for whole chunks nobody listens.
+            callbacks.on_predict_batch_end(end, None if whole else {"outputs": outputs})
             if self.stop_predicting:
                 break
         callbacks.on_predict_end()
-        return tree.map_structure(lambda *arrays: np.concatenate(arrays), *parts)
+        return join(parts)
 
     def _predict_chunks(self, iterator, callbacks, steps):
+        """_chunks(), with the results of all steps instead of the last one's."""
         step = self.predict_function
         plan = self._plan(step, iterator, callbacks, _PREDICT_HOOKS, steps)
-        if plan is not None and plan[0].gives_rows():
-            runner, data = plan
-            size = _epochs.chunk_size(self, data, _epochs.is_watched(callbacks))
-            yield from runner.chunks(None, size, collect=True)
-            return
+        if plan is None or not plan[0].can_collect():
+            return self._predict_batches(step, iterator), False
+        runner, data = plan
+        size = _epochs.chunk_size(self, data, _epochs.is_watched(callbacks))
+        return runner.chunks(None, size, collect=True), True
 
-        def each(batches):
-            outputs = [step([batch]) for batch in batches]
-            arrays = [tree.map_structure(convert_to_numpy, o) for o in outputs]
-            return tree.map_structure(lambda *a: np.concatenate(a), *arrays)
-
+    def _predict_batches(self, step, iterator):
+        # One after the other to the host: nobody knows how many there will be.
         with iterator.catch_stop_iteration():
             for begin, end, batches in iterator:
-                yield begin, end, lambda batches=batches: each(batches)
+                yield begin, end, lambda batches=batches: join([step([b]) for b in batches])
 
     # Single batches.
 
@@ -351,7 +366,7 @@ class TracefireTrainer(_Base):
         batch = _as_arrays((x,))
         self._build_on(batch[0])
         self.make_predict_function()
-        return tree.map_structure(convert_to_numpy, self.predict_function([batch]))
+        return tree.map_structure(np.array, read(self.predict_function([batch])))
 
     def _batch_logs(self, logs, return_dict):
         logs = pythonify_logs(read_scalars(logs))

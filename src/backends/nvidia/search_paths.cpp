@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backends/nvidia/search.h"
+#include "core/base/settings.h"
 
 namespace tracefire::nvidia {
 namespace {
@@ -105,7 +106,7 @@ void add_python_roots(const std::vector<std::string>& roots) {
 
 SearchOptions SearchOptions::from_environment() {
   SearchOptions options;
-  append_list(options.explicit_dirs, environment("TRACEFIRE_CUDA_PATH"));
+  append_list(options.explicit_dirs, settings::cuda_path());
   {
     const std::lock_guard<std::mutex> lock(python_mutex);
     options.python_roots = python_roots_given;

@@ -200,7 +200,7 @@ Status unknown(std::string_view name) {
   std::string closest = closest_name(name, names);
   return error(
       ErrorCode::kBadSetting, "no setting is called '", name.substr(0, 100), "'. ",
-      closest.empty() ? "docs/settings.md lists them all." : "Did you mean '" + closest + "'?");
+      closest.empty() ? "`tracefire settings` lists them all." : "Did you mean '" + closest + "'?");
 }
 
 }  // namespace
@@ -215,6 +215,30 @@ Status set_setting(std::string_view name, std::string_view value, SettingSource 
   int index = find_row(name);
   if (index < 0) return unknown(name);
   return store().set(index, value, source);
+}
+
+const char* setting_source_name(SettingSource source) {
+  switch (source) {
+    case SettingSource::kDefault:
+      return "default";
+    case SettingSource::kSystemFile:
+      return "system file";
+    case SettingSource::kUserFile:
+      return "user file";
+    case SettingSource::kEnvironment:
+      return "environment";
+    case SettingSource::kFlag:
+      return "flag";
+    case SettingSource::kCall:
+      return "call";
+  }
+  return "?";
+}
+
+Status check_setting(std::string_view name, std::string_view value) {
+  int index = find_row(name);
+  if (index < 0) return unknown(name);
+  return parse_value(kSettingTable[index], value).status();
 }
 
 Result<std::string> setting_text(std::string_view name) {

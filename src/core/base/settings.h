@@ -13,16 +13,24 @@ namespace tracefire {
 /// Who gave a setting its value; a later one in this list wins over an earlier one.
 enum class SettingSource : uint8_t {
   kDefault,
-  kFlag,         ///< of a command
+  kSystemFile,   ///< /etc/tracefire/config, see settings_file.h
+  kUserFile,     ///< tracefire/config below XDG_CONFIG_HOME or ~/.config
   kEnvironment,  ///< TRACEFIRE_NAME
+  kFlag,         ///< of a command
   kCall,         ///< the running program
 };
+
+/// "default", "system file", "user file", "environment", "flag" or "call".
+const char* setting_source_name(SettingSource source);
 
 /// Gives the setting `name` the value written as `value` ("256", "true", "strict"). Where a
 /// stronger source has spoken already, only checks it. Errors: kBadSetting, with what is allowed
 /// and, for an unknown name, the closest one. Thread-safe.
 Status set_setting(std::string_view name, std::string_view value,
                    SettingSource source = SettingSource::kCall);
+
+/// What set_setting() would say, without setting anything.
+Status check_setting(std::string_view name, std::string_view value);
 
 /// Value of the setting as text, as set_setting() reads it.
 Result<std::string> setting_text(std::string_view name);

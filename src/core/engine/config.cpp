@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracefire/config.h"
 
+#include "backends/api/libraries.h"
 #include "core/base/settings.h"
 #include "core/engine/engine.h"
 #include "core/engine/splice.h"
@@ -22,6 +23,16 @@ std::string why_no_gpu() { return Backends::instance().why_no_gpu(); }
 Device default_device() { return Engine::instance().default_device(); }
 
 std::string library_report() { return Backends::instance().library_report(); }
+
+std::vector<LibraryDescription> list_libraries() {
+  std::vector<LibraryDescription> out;
+  for (UsedLibrary& library : used_libraries()) {
+    out.push_back({std::move(library.name), std::move(library.version), std::move(library.path),
+                   std::move(library.origin)});
+  }
+  return out;
+}
+
 void add_library_root(const std::string& directory) {
   Backends::instance().add_library_root(directory);
 }
@@ -67,10 +78,14 @@ void set_interrupt_check(std::function<bool()> check) {
 }
 
 void synchronize() {
-  flush();
+  trace::flush_pending(Trigger::kExit);
+  Status first;
   for (DeviceBackend* device : Backends::instance().devices()) {
-    synchronize_device(device->device()).throw_if_error();
+    const Status status = synchronize_device(device->device());
+    if (first.ok()) first = status;
   }
+  trace::take_failure().throw_if_error();
+  first.throw_if_error();
 }
 
 Variable variable_of(const trace::SlotPtr& slot) { return Variable(slot); }

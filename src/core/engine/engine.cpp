@@ -89,23 +89,75 @@ Result<ProgramPtr> Engine::program_of(const GraphPtr& graph, bool fuse) {
   return program;
 }
 
+namespace {
+
+Status no_value_yet(const trace::Cell& cell) {
+  return error(ErrorCode::kValueInTrace, "the value of a ", cell.type.str(),
+               " tensor was asked while its function is being traced; it has none yet. Use "
+               "cond or while_loop instead of a condition in the host language, or return it");
+}
+
+bool is_in(const trace::Cell& cell, trace::Cell::State state) {
+  return cell.state.load(std::memory_order_acquire) == state;
+}
+
+/// Whoever observes a value, even one that is ready, has the effects of this thread happen before,
+/// and is told what went wrong beside all values.
+bool effects_wait(Trigger trigger) {
+  return trigger == Trigger::kObserved && !trace::eager().effects.empty();
+}
+Status failure_beside(Trigger trigger) {
+  return trigger == Trigger::kObserved ? trace::take_failure() : Status{};
+}
+
+}  // namespace
+
 Result<std::shared_ptr<DevicePayload>> Engine::ready(const trace::CellPtr& cell, Trigger trigger) {
-  if (cell->scope != 0) {
-    return error(ErrorCode::kValueInTrace, "the value of a ", cell->type.str(),
-                 " tensor was asked while its function is being traced; it has none yet. Use "
-                 "cond or while_loop instead of a condition in the host language, or return it");
-  }
-  if (cell->state.load(std::memory_order_acquire) == trace::Cell::kPending) {
+  if (cell->scope != 0) return no_value_yet(*cell);
+  if (is_in(*cell, trace::Cell::kPending) || effects_wait(trigger)) {
     fire(std::span(&cell, 1), trigger);
   }
-  if (cell->state.load(std::memory_order_acquire) == trace::Cell::kFailed) return cell->failure;
+  TF_RETURN_IF_ERROR(failure_beside(trigger));
+  if (is_in(*cell, trace::Cell::kFailed)) return cell->failure;
   return payload_of(*cell);
 }
 
+Result<std::vector<std::shared_ptr<DevicePayload>>> Engine::ready(
+    std::span<const trace::CellPtr> cells, Trigger trigger) {
+  std::vector<trace::CellPtr> pending;
+  for (const trace::CellPtr& cell : cells) {
+    if (cell->scope != 0) return no_value_yet(*cell);
+    if (is_in(*cell, trace::Cell::kPending)) pending.push_back(cell);
+  }
+  if (!pending.empty() || effects_wait(trigger)) fire(pending, trigger);
+  TF_RETURN_IF_ERROR(failure_beside(trigger));
+  std::vector<std::shared_ptr<DevicePayload>> payloads;
+  for (const trace::CellPtr& cell : cells) {
+    if (is_in(*cell, trace::Cell::kFailed)) return cell->failure;
+    payloads.push_back(payload_of(*cell));
+  }
+  return payloads;
+}
+
+Result<std::vector<std::shared_ptr<DevicePayload>>> Engine::observe(
+    std::span<const trace::CellPtr> cells, HostReader* reader) {
+  TF_ASSIGN(auto payloads, ready(cells, Trigger::kObserved));
+  UnreadErrors unread;
+  for (const auto& payload : payloads) {
+    if (payload) unread.add(payload->run, reader);
+  }
+  TF_RETURN_IF_ERROR(reader->run());
+  unread.deliver(*reader);
+  for (const auto& payload : payloads) {
+    if (payload && payload->run) TF_RETURN_IF_ERROR(payload->run->check(payload->result));
+  }
+  return payloads;
+}
+
 Result<std::shared_ptr<DevicePayload>> Engine::observe(const trace::CellPtr& cell) {
-  TF_ASSIGN(std::shared_ptr<DevicePayload> payload, ready(cell, Trigger::kObserved));
-  if (payload && payload->run) TF_RETURN_IF_ERROR(payload->run->check(payload->result));
-  return payload;
+  HostReader reader;
+  TF_ASSIGN(auto payloads, observe(std::span(&cell, 1), &reader));
+  return std::move(payloads[0]);
 }
 
 namespace {

@@ -33,8 +33,14 @@ class Engine final : public trace::Firer {
   /// Makes the cell ready and returns what it holds; its failure otherwise. Does not wait for the
   /// device and does not ask whether a data check failed.
   Result<std::shared_ptr<DevicePayload>> ready(const trace::CellPtr& cell, Trigger trigger);
+  /// The same for several cells, which fire as one piece.
+  Result<std::vector<std::shared_ptr<DevicePayload>>> ready(std::span<const trace::CellPtr> cells,
+                                                            Trigger trigger);
   /// ready(), then waits for the device and raises what went wrong on the way to the value.
   Result<std::shared_ptr<DevicePayload>> observe(const trace::CellPtr& cell);
+  /// The same for several cells with one wait a device, in which what `reader` holds is read, too.
+  Result<std::vector<std::shared_ptr<DevicePayload>>> observe(std::span<const trace::CellPtr> cells,
+                                                              HostReader* reader);
 
   /// Publishes a value or a failure of a pending cell that nobody else makes ready.
   void publish(const trace::CellPtr& cell, std::shared_ptr<DevicePayload> payload);
@@ -48,9 +54,13 @@ class Engine final : public trace::Firer {
  private:
   Engine();
   struct Batch;
-  void collect(std::span<const trace::CellPtr> cells, Batch* batch);
+  /// What must run for `cells`, and the effects of this thread: nobody else fires these nodes.
+  std::vector<trace::TraceNodePtr> claim(std::span<const trace::CellPtr> cells);
+  void find_ends(Batch* batch);
+  void fire_batch(Batch* batch, Trigger trigger);
   void wait_for_leaves(Batch* batch);
-  void drop_failed(Batch* batch);
+  /// Takes out what a failed value is needed for; why, where anything was taken out.
+  Status drop_failed(Batch* batch);
   static Result<GraphPtr> build_graph(const Batch& batch);
   Status run_batch(Batch* batch, Trigger trigger);
   void wait(const trace::CellPtr& cell);

@@ -25,4 +25,11 @@ inline std::shared_ptr<DevicePayload> payload_of(const trace::Cell& cell) {
   return std::static_pointer_cast<DevicePayload>(cell.payload);
 }
 
+/// The cell's type with numbers for sizes that data decided.
+inline ValueType bound_type(const trace::Cell& cell, const DevicePayload& payload) {
+  ValueType type = cell.type;
+  if (!payload.sizes.empty()) type.shape = Shape::of(payload.sizes);
+  return type;
+}
+
 }  // namespace tracefire

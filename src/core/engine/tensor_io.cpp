@@ -3,17 +3,12 @@
 #include <algorithm>
 
 #include "core/engine/engine.h"
+#include "core/runtime/host_reader.h"
 #include "core/runtime/transfer.h"
 #include "tracefire/tensor.h"
 
 namespace tracefire {
 namespace {
-
-ValueType bound_type(const trace::Cell& cell, const DevicePayload& payload) {
-  ValueType type = cell.type;
-  if (!payload.sizes.empty()) type.shape = Shape::of(payload.sizes);
-  return type;
-}
 
 void check_sizes(DType dtype, const std::vector<int64_t>& sizes) {
   int64_t elements = 1;
@@ -72,14 +67,16 @@ Tensor Tensor::from_strings(std::vector<std::string> values, const std::vector<i
 }
 
 void Tensor::wait() const {
-  auto payload = Engine::instance().observe(cell_).value();
-  if (payload && payload->storage) {
-    synchronize_device(payload->storage.buffer->device()).throw_if_error();
-  }
+  HostReader errors;  // reading what a check left behind is a wait, too
+  auto payload = Engine::instance().observe(std::span(&cell_, 1), &errors).value()[0];
+  if (!payload || !payload->storage) return;
+  const Device device = payload->storage.buffer->device();
+  if (!errors.waited_for(device)) synchronize_device(device).throw_if_error();
 }
 
 void Tensor::copy_to(void* target, size_t bytes) const {
-  auto payload = Engine::instance().observe(cell_).value();
+  Engine& engine = Engine::instance();
+  auto payload = engine.ready(cell_, Trigger::kObserved).value();
   const ValueType type = bound_type(*cell_, *payload);
   if (type.dtype == DType::kString || bytes != storage_bytes(type)) {
     error(
@@ -88,14 +85,40 @@ void Tensor::copy_to(void* target, size_t bytes) const {
         type.dtype == DType::kString ? std::string("strings") : std::to_string(storage_bytes(type)))
         .throw_if_error();
   }
-  if (bytes == 0) return;
-  DeviceBackend* backend = Backends::instance().find(payload->storage.buffer->device()).value();
-  Stream* stream = backend->stream(0).value();
-  backend->copy_out(*stream, target, payload->storage.data(), bytes).throw_if_error();
-  if (!backend->host_addressable()) {
-    Events::instance().publish(CopyEvent{CopyKind::kDeviceToHost, bytes, "observed"});
-    Events::instance().publish_synchronize(backend->device());
+  HostReader reader;
+  reader.add(payload->storage, bytes, target);
+  engine.observe(std::span(&cell_, 1), &reader).value();
+}
+
+std::vector<HostValue> fetch(std::span<const Tensor> tensors) {
+  std::vector<trace::CellPtr> cells;
+  for (const Tensor& tensor : tensors) {
+    if (tensor.dtype() == DType::kString) {
+      error(ErrorCode::kDTypeMismatch, "fetch received a ", tensor.cell()->type.str(),
+            " tensor; strings are read with Tensor::strings()")
+          .throw_if_error();
+    }
+    cells.push_back(tensor.cell());
   }
+  Engine& engine = Engine::instance();
+  auto payloads = engine.ready(cells, Trigger::kObserved).value();
+  HostReader reader;
+  std::vector<HostValue> values;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const ValueType type = bound_type(*cells[i], *payloads[i]);
+    HostValue& value = values.emplace_back();
+    value.dtype = type.dtype;
+    value.sizes = type.shape.sizes();
+    value.bytes = storage_bytes(type);
+    reader.add(payloads[i]->storage, value.bytes);
+  }
+  engine.observe(cells, &reader).value();
+  for (size_t i = 0; i < cells.size(); ++i) {
+    values[i].data = reader.data(i);
+    values[i].copied = reader.copied(i);
+    values[i].owner = reader.copied(i) ? reader.owner(i) : payloads[i];
+  }
+  return values;
 }
 
 std::vector<std::string> Tensor::strings() const {
@@ -116,11 +139,11 @@ size_t Tensor::element_count() const {
 }
 
 Tensor::View Tensor::view() const {
-  auto payload = Engine::instance().observe(cell_).value();
+  auto payload = Engine::instance().ready(cell_, Trigger::kObserved).value();
   if (dtype() == DType::kString) return {};
   DeviceBackend* backend = Backends::instance().find(payload->storage.buffer->device()).value();
   if (!backend->host_addressable()) return {};
-  synchronize_device(backend->device()).throw_if_error();
+  wait();
   return {payload->storage.data(), payload};
 }
 

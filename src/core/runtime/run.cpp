@@ -2,13 +2,44 @@
 #include "core/runtime/run.h"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <set>
 #include <utility>
 
-#include "core/runtime/transfer.h"
-
 namespace tracefire {
+
+ErrorWord error_word(const HostReader& reader, size_t read) {
+  ErrorWord word;
+  std::memcpy(&word, reader.data(read), sizeof word);
+  return word;
+}
+
+std::string place_of(const Node& node) {
+  std::string place = concat_text("in '", OpTable::instance().name(node.op), "'");
+  if (!node.name.empty()) place += concat_text(" (", node.name, ")");
+  if (node.location.file != nullptr) place += concat_text(" from ", node.location.str());
+  return place;
+}
+
+Status check_failure(const Program& program, const ErrorWord& word) {
+  const size_t step = word.step_plus_one - 1;
+  if (step >= program.steps.size()) {
+    return error(ErrorCode::kInternal, "an error block names step ", step, " of '", program.name,
+                 "', which has ", program.steps.size());
+  }
+  const Node& node = program.graph->nodes[static_cast<size_t>(program.steps[step].node)];
+  const auto code = static_cast<ErrorCode>(word.code);
+  switch (code) {
+    case ErrorCode::kIndexOutOfRange:
+      return error(code, place_of(node), ": index ", word.detail,
+                   " is out of range; check the indices or labels");
+    case ErrorCode::kNotFinite:
+      return error(code, place_of(node), ": element ", word.detail, " is NaN or infinite");
+    default:
+      return error(code, place_of(node), ": check failed with value ", word.detail);
+  }
+}
 
 Run::Run(ProgramPtr program, std::vector<Storage> error_words, std::vector<Parent> params,
          std::shared_ptr<const std::vector<std::vector<int32_t>>> result_params)
@@ -21,41 +52,53 @@ Run::Run(ProgramPtr program, std::vector<Storage> error_words, std::vector<Paren
                           [](const Parent& parent) { return parent.run != nullptr; });
 }
 
-Status Run::read_errors() {
-  if (read_) return read_status_;
+void Run::keep_words(const std::vector<ErrorWord>& words) {
+  if (read_) return;  // another thread was faster
   read_ = true;
-  for (const Storage& storage : error_words_) {
-    const ValueType bytes{DType::kU8, Shape{static_cast<int64_t>(sizeof(ErrorWord))}};
-    auto host = to_host(bytes, storage);
-    if (!host.ok()) return read_status_ = host.status();
-    ErrorWord word;
-    std::copy_n(host->bytes.data(), sizeof word, reinterpret_cast<char*>(&word));
+  for (const ErrorWord& word : words) {
     if (word.step_plus_one != 0) words_.push_back(word);
   }
   error_words_.clear();
+}
+
+Status Run::read_errors() {
+  if (read_) return {};
+  HostReader reader;
+  for (const Storage& storage : error_words_) reader.add(storage, sizeof(ErrorWord));
+  TF_RETURN_IF_ERROR(reader.run());
+  std::vector<ErrorWord> words;
+  for (size_t i = 0; i < error_words_.size(); ++i) words.push_back(error_word(reader, i));
+  keep_words(words);
   return {};
 }
 
-Status Run::failure_text(const ErrorWord& word) const {
-  const size_t step = word.step_plus_one - 1;
-  if (step >= program_->steps.size()) {
-    return error(ErrorCode::kInternal, "an error block names step ", step, " of '", program_->name,
-                 "', which has ", program_->steps.size());
+void UnreadErrors::add(const std::shared_ptr<Run>& run, HostReader* reader) {
+  std::vector<std::shared_ptr<Run>> open{run};
+  while (!open.empty()) {
+    const std::shared_ptr<Run> now = std::move(open.back());
+    open.pop_back();
+    if (now == nullptr || !seen_.insert(now.get()).second) continue;
+    std::lock_guard<std::mutex> lock(now->mutex_);
+    if (!now->can_fail_) continue;
+    if (!now->read_) {
+      Entry entry{now, {}};
+      for (const Storage& word : now->error_words_) {
+        entry.reads.push_back(reader->add(word, sizeof(ErrorWord)));
+      }
+      entries_.push_back(std::move(entry));
+    }
+    for (const Run::Parent& parent : now->params_) open.push_back(parent.run);
   }
-  const Node& node = program_->graph->nodes[static_cast<size_t>(program_->steps[step].node)];
-  const auto code = static_cast<ErrorCode>(word.code);
-  std::string what = concat_text("in '", OpTable::instance().name(node.op), "'");
-  if (!node.name.empty()) what += concat_text(" (", node.name, ")");
-  if (node.location.file != nullptr) what += concat_text(" from ", node.location.str());
-  switch (code) {
-    case ErrorCode::kIndexOutOfRange:
-      return error(code, what, ": index ", word.detail,
-                   " is out of range; check the indices or labels");
-    case ErrorCode::kNotFinite:
-      return error(code, what, ": element ", word.detail, " is NaN or infinite");
-    default:
-      return error(code, what, ": check failed with value ", word.detail);
+}
+
+void UnreadErrors::deliver(const HostReader& reader) {
+  for (const Entry& entry : entries_) {
+    std::vector<ErrorWord> words;
+    for (size_t read : entry.reads) words.push_back(error_word(reader, read));
+    std::lock_guard<std::mutex> lock(entry.run->mutex_);
+    entry.run->keep_words(words);
   }
+  entries_.clear();
 }
 
 bool Run::settle() {
@@ -88,7 +131,7 @@ Status Run::check_words(int32_t index, std::vector<Parent>* parents) {
   for (const ErrorWord& word : words_) {
     const auto step = static_cast<int32_t>(word.step_plus_one) - 1;
     if (std::find(checks.begin(), checks.end(), step) != checks.end()) {
-      return failure_text(word);
+      return check_failure(*program_, word);
     }
   }
   for (int32_t param : (*result_params_)[static_cast<size_t>(index)]) {

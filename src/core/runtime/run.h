@@ -4,11 +4,21 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "backends/api/program.h"
+#include "core/runtime/host_reader.h"
 
 namespace tracefire {
+
+/// "in 'gather' (dense/lookup) from train.py:12": where in the user's program something went wrong.
+std::string place_of(const Node& node);
+/// An error word that `reader` has read.
+ErrorWord error_word(const HostReader& reader, size_t read);
+/// The error that a check of `program` left behind.
+Status check_failure(const Program& program, const ErrorWord& word);
 
 /// One execution of a program, kept by the values it made: knows whether a data check failed on the
 /// way to one of them. Asked when a value is observed; waits for the device then.
@@ -29,13 +39,14 @@ class Run {
   bool can_fail() const { return can_fail_; }
 
  private:
+  friend class UnreadErrors;
   /// True where neither this run nor one before it failed a check; then forgets those before.
   bool settle();
   Status read_errors();
+  /// Keeps what was read; mutex_ is held.
+  void keep_words(const std::vector<ErrorWord>& words);
   /// The first check of this run alone that result `index` depends on; adds the runs to ask next.
   Status check_words(int32_t index, std::vector<Parent>* parents);
-  Status failure_text(const ErrorWord& word) const;
-
   ProgramPtr program_;
   std::mutex mutex_;
   std::vector<Storage> error_words_;  // until read
@@ -43,8 +54,25 @@ class Run {
   std::shared_ptr<const std::vector<std::vector<int32_t>>> result_params_;
   std::atomic<bool> can_fail_{false};
   bool read_ = false;
-  Status read_status_;
   std::vector<ErrorWord> words_;
+};
+
+/// Error words behind several values, read in one go with the values themselves, so that check() of
+/// each of them waits for nothing any more.
+class UnreadErrors {
+ public:
+  /// Adds the words of `run` and of all runs before it that nobody has read.
+  void add(const std::shared_ptr<Run>& run, HostReader* reader);
+  /// Gives them to their runs, once `reader` has run.
+  void deliver(const HostReader& reader);
+
+ private:
+  struct Entry {
+    std::shared_ptr<Run> run;
+    std::vector<size_t> reads;
+  };
+  std::set<const Run*> seen_;
+  std::vector<Entry> entries_;
 };
 
 }  // namespace tracefire

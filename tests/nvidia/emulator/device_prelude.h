@@ -3,6 +3,8 @@
 // after another; the threads of a block are fibers, so that barriers and warp shuffles work.
 #pragma once
 #define TF_EMULATOR 1
+#include <pthread.h>
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <cmath>
@@ -23,6 +25,9 @@
 #define __restrict__ __restrict
 #define __launch_bounds__(...)
 #define __align__(n) alignas(n)
+
+// All of this is each translation unit's own: several files of kernels make one library.
+namespace {
 
 struct uint3 {
   unsigned x, y, z;
@@ -59,11 +64,14 @@ static constexpr int warpSize = 32;
 
 namespace tf_emu {
 
+/// A thread of a block. It outlives the block and takes the same place in the next one. Contexts
+/// only give it a stack; from then on it is entered and left by jumps, which call no system.
 struct Fiber {
   ucontext_t context;
+  jmp_buf place;
   std::vector<char> stack;
   uint3 index;
-  bool done = false;
+  bool done = false, entered = false;
 };
 struct Warp {
   int arrived = 0;
@@ -72,7 +80,7 @@ struct Warp {
 };
 static std::vector<Fiber> fibers;
 static std::vector<Warp> warps;
-static ucontext_t scheduler;
+static jmp_buf scheduler;
 static int current = 0;
 static int barrier_arrived = 0;
 static unsigned barrier_generation = 0;
@@ -82,13 +90,29 @@ static char* dynamic_shared = nullptr;
 static void (*thread_body)(void*) = nullptr;
 static void* thread_argument = nullptr;
 static bool use_fibers = false;
+static int live = 0;  // threads of the block that have not ended
+static pthread_mutex_t launching = PTHREAD_MUTEX_INITIALIZER;  // the state here is one for all
 
-inline void yield() { swapcontext(&fibers[current].context, &scheduler); }
+__attribute__((noinline)) inline void yield() {
+  if (_setjmp(fibers[current].place) == 0) _longjmp(scheduler, 1);
+}
 
 inline void entry() {
-  thread_body(thread_argument);
-  fibers[current].done = true;
-  yield();
+  while (true) {
+    thread_body(thread_argument);
+    fibers[current].done = true;
+    --live;
+    yield();
+  }
+}
+
+/// Lets thread `current` run until it yields.
+__attribute__((noinline)) inline void resume() {
+  if (_setjmp(scheduler) != 0) return;
+  Fiber& f = fibers[current];
+  if (f.entered) _longjmp(f.place, 1);
+  f.entered = true;
+  setcontext(&f.context);
 }
 
 /// All live threads of the block have to come by; returns the sum of their values.
@@ -98,8 +122,6 @@ inline int barrier(int value = 0) {
   barrier_sum += value;
   ++barrier_arrived;
   while (generation == barrier_generation) {
-    int live = 0;
-    for (const Fiber& f : fibers) live += f.done ? 0 : 1;
     if (barrier_arrived >= live) {
       barrier_arrived = 0;
       barrier_result = barrier_sum;
@@ -177,20 +199,24 @@ inline void run_block(unsigned threads, void (*body)(void*), void* argument) {
     }
     return;
   }
-  fibers.resize(threads);
+  if (fibers.size() != threads) {
+    fibers.assign(threads, Fiber());
+    for (Fiber& f : fibers) {
+      f.stack.resize(64 * 1024);
+      getcontext(&f.context);
+      f.context.uc_stack.ss_sp = f.stack.data();
+      f.context.uc_stack.ss_size = f.stack.size();
+      f.context.uc_link = nullptr;
+      makecontext(&f.context, entry, 0);
+    }
+  }
   warps.assign((threads + 31) / 32, Warp());
   barrier_arrived = 0;
   barrier_sum = 0;
+  live = static_cast<int>(threads);
   for (unsigned t = 0; t < threads; ++t) {
-    Fiber& f = fibers[t];
-    f.stack.resize(128 * 1024);
-    f.done = false;
-    f.index = index(t);
-    getcontext(&f.context);
-    f.context.uc_stack.ss_sp = f.stack.data();
-    f.context.uc_stack.ss_size = f.stack.size();
-    f.context.uc_link = nullptr;
-    makecontext(&f.context, entry, 0);
+    fibers[t].done = false;
+    fibers[t].index = index(t);
   }
   for (bool alive = true; alive && !trapped;) {
     alive = false;
@@ -199,9 +225,10 @@ inline void run_block(unsigned threads, void (*body)(void*), void* argument) {
       alive = true;
       current = static_cast<int>(t);
       threadIdx = fibers[t].index;
-      swapcontext(&scheduler, &fibers[t].context);
+      resume();
     }
   }
+  if (trapped) fibers.clear();  // some are in the middle of the kernel
 }
 
 template <class... Args, size_t... I>
@@ -216,6 +243,7 @@ int launch(void (*kernel)(Args...), const unsigned* grid, const unsigned* block,
     void (*kernel)(Args...);
     void** params;
   } closure{kernel, params};
+  pthread_mutex_lock(&launching);
   gridDim = {grid[0], grid[1], grid[2]};
   blockDim = {block[0], block[1], block[2]};
   std::vector<char> memory(shared + 256);
@@ -235,7 +263,9 @@ int launch(void (*kernel)(Args...), const unsigned* grid, const unsigned* block,
       }
     }
   }
-  return trapped ? 1 : 0;
+  const int failed = trapped ? 1 : 0;
+  pthread_mutex_unlock(&launching);
+  return failed;
 }
 
 /// Sizes of the parameters, ended by 0.
@@ -357,3 +387,5 @@ inline long long max(long long a, long long b) { return a > b ? a : b; }
 using std::isfinite;
 using std::isinf;
 using std::isnan;
+
+}  // namespace

@@ -424,8 +424,18 @@ CUresult emu_cuGraphExecDestroy(CUgraphExec exec) {
 
 // --- modules
 // --------------------------------------------------------------------------------------
-/// An image is "TFEMU <bytes>\n" and a shared library, as the emulator's NVRTC makes it. PTX text
-/// of a real compiler loads too; its kernels do nothing.
+/// The ready kernels as compiled for the host; null with a message where they were not built.
+void* ready_kernels() {
+  static void* const library = [] {
+    void* const opened = dlopen(TF_EMU_READY_KERNELS, RTLD_NOW | RTLD_LOCAL);
+    if (opened == nullptr) std::fprintf(stderr, "emulator: %s\n", dlerror());
+    return opened;
+  }();
+  return library;
+}
+
+/// An image is "TFEMU <bytes>\n" and a shared library, as the emulator's NVRTC makes it. A real
+/// cubin or PTX text can only be one of the ready kernels' images: their host build runs instead.
 CUresult emu_cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned, CUjit_option*,
                                 void**) {
   TF_PLANNED(cuModuleLoadDataEx);
@@ -455,6 +465,8 @@ CUresult emu_cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned, C
                                                                       4) != 0) {
     delete made;
     return CUDA_ERROR_INVALID_IMAGE;
+  } else {
+    made->handle = ready_kernels();
   }
   *module = reinterpret_cast<CUmodule>(made);
   return CUDA_SUCCESS;
@@ -467,16 +479,15 @@ CUresult emu_cuModuleGetFunction(CUfunction* function, CUmodule handle, const ch
   TF_PLANNED(cuModuleGetFunction);
   auto* module = reinterpret_cast<Module*>(handle);
   auto made = std::make_unique<Function>();
-  if (module->handle != nullptr) {
-    const std::string run = std::string("tf_emu_run_") + name;
-    const std::string sizes = std::string("tf_emu_sizes_") + name;
-    made->run = reinterpret_cast<decltype(made->run)>(dlsym(module->handle, run.c_str()));
-    const auto get_sizes = reinterpret_cast<void (*)(int*)>(dlsym(module->handle, sizes.c_str()));
-    if (made->run == nullptr || get_sizes == nullptr) return CUDA_ERROR_NOT_FOUND;
-    int list[256];
-    get_sizes(list);
-    for (int i = 0; list[i] != 0; ++i) made->sizes.push_back(list[i]);
-  }
+  if (module->handle == nullptr) return CUDA_ERROR_NOT_FOUND;
+  const std::string run = std::string("tf_emu_run_") + name;
+  const std::string sizes = std::string("tf_emu_sizes_") + name;
+  made->run = reinterpret_cast<decltype(made->run)>(dlsym(module->handle, run.c_str()));
+  const auto get_sizes = reinterpret_cast<void (*)(int*)>(dlsym(module->handle, sizes.c_str()));
+  if (made->run == nullptr || get_sizes == nullptr) return CUDA_ERROR_NOT_FOUND;
+  int list[256];
+  get_sizes(list);
+  for (int i = 0; list[i] != 0; ++i) made->sizes.push_back(list[i]);
   *function = reinterpret_cast<CUfunction>(made.release());
   return CUDA_SUCCESS;
 }
@@ -525,7 +536,6 @@ CUresult emu_cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction handle, v
   return enqueue(c.hStream, [=]() mutable {
     ++counts.launches;
     if (pdl) ++counts.pdl_launches;
-    if (function->run == nullptr) return CUDA_SUCCESS;
     std::vector<void*> pointers;
     for (auto& copy : copies) pointers.push_back(copy.data());
     const unsigned grid[] = {c.gridDimX, c.gridDimY, c.gridDimZ};

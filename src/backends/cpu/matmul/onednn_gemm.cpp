@@ -3,6 +3,7 @@
 // what runs in parallel, because a barrier of OpenMP's threads waits whole scheduler slices where
 // a core is busy.
 
+#include "backends/cpu/cpu_device.h"
 #include "backends/cpu/matmul/gemm.h"
 
 #if TRACEFIRE_HAS_ONEDNN
@@ -10,6 +11,7 @@
 
 #include <cstdlib>
 #include <dnnl.hpp>
+#include <filesystem>
 #endif
 
 namespace tracefire::cpu {
@@ -163,3 +165,25 @@ std::shared_ptr<const Gemm> make_onednn_gemm(const GemmTypes&, const GemmShape&,
 #endif
 
 }  // namespace tracefire::cpu
+
+namespace tracefire {
+
+std::vector<UsedLibrary> cpu_libraries() {
+#if TRACEFIRE_HAS_ONEDNN
+  const dnnl_version_t* version = dnnl_version();
+  Dl_info file;
+  std::string path;
+  if (dladdr(reinterpret_cast<const void*>(&dnnl_version), &file) != 0 &&
+      file.dli_fname != nullptr) {
+    std::error_code unknown;
+    path = std::filesystem::weakly_canonical(file.dli_fname, unknown).string();
+  }
+  const std::string text = std::to_string(version->major) + "." + std::to_string(version->minor) +
+                           "." + std::to_string(version->patch);
+  return {{"oneDNN", text, path, "linked"}};
+#else
+  return {};
+#endif
+}
+
+}  // namespace tracefire

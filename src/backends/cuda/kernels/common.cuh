@@ -2,6 +2,7 @@
 // What the ready kernels share. They need no header of CUDA.
 #pragma once
 
+#ifndef TF_EMULATOR  // tests build this text for the host, whose headers have these names
 typedef signed char int8_t;
 typedef short int16_t;
 typedef int int32_t;
@@ -10,13 +11,16 @@ typedef unsigned char uint8_t;
 typedef unsigned short uint16_t;
 typedef unsigned int uint32_t;
 typedef unsigned long long uint64_t;
+#define INFINITY __int_as_float(0x7f800000)
+#define NAN __int_as_float(0x7fc00000)
+#endif
 
 #define TF_DEVICE static __device__ __forceinline__
 #define TF_KERNEL extern "C" __global__ void
 
 // Lets the next kernel start, then waits until the one before has finished. Stands first in every
 // kernel; without it an early start would read what is not written yet.
-#if __CUDA_ARCH__ >= 900
+#if !defined(TF_EMULATOR) && __CUDA_ARCH__ >= 900
 #define TF_WAIT                                               \
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); \
   asm volatile("griddepcontrol.wait;" ::: "memory")
@@ -36,25 +40,35 @@ struct alignas(16) Bytes16 {
   uint64_t a, b;
 };
 
-TF_DEVICE float widen(float x) { return x; }
-TF_DEVICE double widen(double x) { return x; }
-TF_DEVICE int32_t widen(int32_t x) { return x; }
-TF_DEVICE int64_t widen(int64_t x) { return x; }
-TF_DEVICE uint8_t widen(uint8_t x) { return x; }
+// What an element is computed in: half types in float, small integers in 32 bits.
+template <class T> struct Wide { typedef T type; };
+template <> struct Wide<f16> { typedef float type; };
+template <> struct Wide<bf16> { typedef float type; };
+template <> struct Wide<int8_t> { typedef int32_t type; };
+template <> struct Wide<int16_t> { typedef int32_t type; };
+template <> struct Wide<uint8_t> { typedef uint32_t type; };
+template <> struct Wide<bool> { typedef uint32_t type; };
+template <> struct Wide<uint16_t> { typedef uint32_t type; };
+
+template <class T> TF_DEVICE typename Wide<T>::type widen(T x) { return x; }
 TF_DEVICE float widen(f16 x) {
+#ifdef TF_EMULATOR
+  return (float)tf_emu_bits<_Float16>(x.bits);
+#else
   float out;
   asm("cvt.f32.f16 %0, %1;" : "=f"(out) : "h"(x.bits));
   return out;
+#endif
 }
 TF_DEVICE float widen(bf16 x) { return __uint_as_float((uint32_t)x.bits << 16); }
 
-TF_DEVICE void narrow(float x, float* out) { *out = x; }
-TF_DEVICE void narrow(double x, double* out) { *out = x; }
-TF_DEVICE void narrow(int32_t x, int32_t* out) { *out = x; }
-TF_DEVICE void narrow(int64_t x, int64_t* out) { *out = x; }
-TF_DEVICE void narrow(uint8_t x, uint8_t* out) { *out = x; }
+template <class A, class T> TF_DEVICE void narrow(A x, T* out) { *out = (T)x; }
 TF_DEVICE void narrow(float x, f16* out) {
+#ifdef TF_EMULATOR
+  out->bits = tf_emu_bits<uint16_t>((_Float16)x);
+#else
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(out->bits) : "f"(x));
+#endif
 }
 TF_DEVICE void narrow(float x, bf16* out) {
   const uint32_t bits = __float_as_uint(x);
@@ -64,6 +78,46 @@ TF_DEVICE void narrow(float x, bf16* out) {
     out->bits = (uint16_t)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
   }
 }
+
+// The least and the greatest value of a type.
+template <class T> struct Limits;
+#define TF_LIMITS(T, least, most)                                    \
+  template <> struct Limits<T> {                                     \
+    static __device__ typename Wide<T>::type low() { return least; } \
+    static __device__ typename Wide<T>::type high() { return most; } \
+  };
+TF_LIMITS(float, -INFINITY, INFINITY)
+TF_LIMITS(double, -INFINITY, INFINITY)
+TF_LIMITS(f16, -INFINITY, INFINITY)
+TF_LIMITS(bf16, -INFINITY, INFINITY)
+TF_LIMITS(int8_t, -128, 127)
+TF_LIMITS(int16_t, -32768, 32767)
+TF_LIMITS(uint8_t, 0, 0xff)
+TF_LIMITS(uint16_t, 0, 0xffff)
+TF_LIMITS(int32_t, (int32_t)0x80000000, 0x7fffffff)
+TF_LIMITS(int64_t, (int64_t)0x8000000000000000ull, 0x7fffffffffffffffll)
+TF_LIMITS(uint32_t, 0, 0xffffffffu)
+TF_LIMITS(uint64_t, 0, 0xffffffffffffffffull)
+
+// An index of any width; `bytes` is negative where the type has no sign.
+TF_DEVICE int64_t load_index(const void* from, int64_t i, int bytes) {
+  switch (bytes) {
+    case 1: return ((const int8_t*)from)[i];
+    case 2: return ((const int16_t*)from)[i];
+    case 4: return ((const int32_t*)from)[i];
+    case -1: return ((const uint8_t*)from)[i];
+    case -2: return ((const uint16_t*)from)[i];
+    case -4: return ((const uint32_t*)from)[i];
+    default: return ((const int64_t*)from)[i];
+  }
+}
+
+// Elements that one 16-byte load brings.
+template <class T> struct alignas(16) Group {
+  static constexpr int kSize = 16 / (int)sizeof(T);
+  T at[kSize];
+};
+TF_DEVICE bool aligned16(const void* pointer) { return ((uint64_t)pointer & 15) == 0; }
 
 // The run's error block: the first failure stays.
 struct ErrorWord {

@@ -1,249 +1,254 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions over any axes. Every partial result is combined in a fixed order, so that the bits are
-// the same each time. Three forms:
-//   rows     a block a result, threads along the reduced elements (they lie side by side)
-//   columns  a thread a result and 8 partial sums (results lie side by side)
-//   chunks   as rows, over one chunk of the reduced elements; a second launch joins the chunks
+// Reductions over any axes. Which elements meet in which order depends on sizes alone, so the bits
+// are the same each time. Three forms:
+//   lanes    up to 32 threads of a warp a result: short rows, many of them
+//   rows     a block a result, or a block for one chunk of it
+//   columns  neighbouring threads have neighbouring results; a block takes one chunk of the rows
+// Where a result is made of several chunks, a second launch reduces theirs.
 #include "backends/cuda/kernels/common.cuh"
 
 struct Reduction {
   Axes kept, reduced;
   int64_t results, elements;  // how many results; elements reduced into each
-  int64_t chunk;              // elements a block reduces
-  double scale;               // mean: 1 / elements; else 1
-};
-
-template <class T>
-struct Limits;
-template <>
-struct Limits<float> {
-  static __device__ float low() { return -__int_as_float(0x7f800000); }
-  static __device__ float high() { return __int_as_float(0x7f800000); }
-};
-template <>
-struct Limits<double> {
-  static __device__ double low() { return -__longlong_as_double(0x7ff0000000000000ll); }
-  static __device__ double high() { return __longlong_as_double(0x7ff0000000000000ll); }
-};
-template <>
-struct Limits<int32_t> {
-  static __device__ int32_t low() { return (int32_t)0x80000000; }
-  static __device__ int32_t high() { return 0x7fffffff; }
-};
-template <>
-struct Limits<int64_t> {
-  static __device__ int64_t low() { return (int64_t)0x8000000000000000ll; }
-  static __device__ int64_t high() { return 0x7fffffffffffffffll; }
+  int64_t units, chunk;       // what threads take by turns: 16-byte groups or single elements
+  int32_t lanes, grouped;
+  double scale;  // mean: 1 / elements; else 1
 };
 
 struct Sum {
-  template <class A> static __device__ A start() { return A(0); }
+  template <class T> static __device__ typename Wide<T>::type start() { return 0; }
   template <class A> static __device__ A join(A a, A b) { return a + b; }
 };
 struct Prod {
-  template <class A> static __device__ A start() { return A(1); }
+  template <class T> static __device__ typename Wide<T>::type start() { return 1; }
   template <class A> static __device__ A join(A a, A b) { return a * b; }
 };
 // NaN wins, as in NumPy.
 struct Max {
-  template <class A> static __device__ A start() { return Limits<A>::low(); }
+  template <class T> static __device__ typename Wide<T>::type start() { return Limits<T>::low(); }
   template <class A> static __device__ A join(A a, A b) { return (a != a || a > b) ? a : b; }
 };
 struct Min {
-  template <class A> static __device__ A start() { return Limits<A>::high(); }
+  template <class T> static __device__ typename Wide<T>::type start() { return Limits<T>::high(); }
   template <class A> static __device__ A join(A a, A b) { return (a != a || a < b) ? a : b; }
 };
 struct Any {
-  template <class A> static __device__ A start() { return A(0); }
+  template <class T> static __device__ typename Wide<T>::type start() { return 0; }
   template <class A> static __device__ A join(A a, A b) { return A(a | b); }
 };
 struct All {
-  template <class A> static __device__ A start() { return A(1); }
+  template <class T> static __device__ typename Wide<T>::type start() { return 1; }
   template <class A> static __device__ A join(A a, A b) { return A(a & b); }
 };
 
-// Half types and float are summed in float.
-template <class T> struct Wide { typedef T type; };
-template <> struct Wide<f16> { typedef float type; };
-template <> struct Wide<bf16> { typedef float type; };
-
 template <class A> TF_DEVICE A scaled(A value, double) { return value; }
-template <> __device__ __forceinline__ float scaled(float value, double scale) {
+TF_DEVICE float scaled(float value, double scale) {
   return scale == 1.0 ? value : value * (float)scale;
 }
-template <> __device__ __forceinline__ double scaled(double value, double scale) {
-  return value * scale;
+TF_DEVICE double scaled(double value, double scale) { return value * scale; }
+
+// What one thread makes of the elements of its result: those it takes by turns with `step` others,
+// four loads at a time, so that they overlap.
+
+// Elements `stride` apart.
+template <class Op, class T>
+TF_DEVICE typename Wide<T>::type strided_part(const T* in, int64_t stride, int64_t first,
+                                              int64_t last, int64_t step) {
+  typedef typename Wide<T>::type A;
+  const A start = Op::template start<T>();
+  A value = start;
+#pragma unroll 1
+  for (int64_t i = first; i < last; i += 4 * step) {
+    A at[4];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      at[k] = i + k * step < last ? A(widen(in[(i + k * step) * stride])) : start;
+    }
+#pragma unroll
+    for (int k = 0; k < 4; ++k) value = Op::join(value, at[k]);
+  }
+  return value;
+}
+// Elements over several axes.
+template <class Op, class T>
+TF_DEVICE typename Wide<T>::type scattered_part(const T* in, const Axes& axes, int64_t first,
+                                                int64_t last, int64_t step) {
+  typedef typename Wide<T>::type A;
+  A value = Op::template start<T>();
+#pragma unroll 1
+  for (int64_t i = first; i < last; i += step) {
+    value = Op::join(value, A(widen(in[offset_of(axes, i)])));
+  }
+  return value;
+}
+// Neighbours in groups of 16 bytes. The order of operations does not depend on the address.
+template <class Op, class T>
+TF_DEVICE typename Wide<T>::type grouped_part(const T* in, int64_t elements, int64_t first,
+                                              int64_t last, int64_t step) {
+  typedef typename Wide<T>::type A;
+  constexpr int kSize = Group<T>::kSize;
+  const bool aligned = aligned16(in);
+  const int64_t full = elements / kSize, most = last < full ? last : full;
+  A value = Op::template start<T>();
+  int64_t i = first;
+#pragma unroll 1
+  for (; i < most; i += 4 * step) {
+    Group<T> groups[4];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const T* from = in + (i + k * step) * kSize;
+      if (i + k * step >= most) continue;
+      if (aligned) {
+        groups[k] = *(const Group<T>*)from;
+      } else {
+#pragma unroll
+        for (int e = 0; e < kSize; ++e) groups[k].at[e] = from[e];
+      }
+    }
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      if (i + k * step >= most) continue;
+      A one = widen(groups[k].at[0]);
+#pragma unroll
+      for (int e = 1; e < kSize; ++e) one = Op::join(one, A(widen(groups[k].at[e])));
+      value = Op::join(value, one);
+    }
+  }
+  // What is left over is less than a group, and its turn is `full`.
+  if (full < last && full >= first && (full - first) % step == 0) {
+#pragma unroll
+    for (int e = 0; e < kSize - 1; ++e) {
+      if (full * kSize + e < elements) value = Op::join(value, A(widen(in[full * kSize + e])));
+    }
+  }
+  return value;
 }
 
-constexpr int kThreads = 256;
+template <class Op, class T>
+TF_DEVICE typename Wide<T>::type row_part(const T* in, const Reduction& r, int64_t first,
+                                          int64_t last, int64_t step) {
+  return r.grouped ? grouped_part<Op>(in, r.elements, first, last, step)
+                   : scattered_part<Op>(in, r.reduced, first, last, step);
+}
 
-// Joins one value of each thread, in a tree whose shape depends on the block size alone.
 template <class Op, class A>
-TF_DEVICE A join_block(A value, A* shared) {
-  const int t = threadIdx.x;
-  shared[t] = value;
-  __syncthreads();
-  for (int half = blockDim.x / 2; half > 0; half /= 2) {
-    if (t < half) shared[t] = Op::join(shared[t], shared[t + half]);
-    __syncthreads();
+TF_DEVICE A join_lanes(A value, int lanes) {
+  for (int step = lanes / 2; step > 0; step /= 2) {
+    value = Op::join(value, __shfl_xor_sync(0xffffffffu, value, step));
   }
-  return shared[0];
+  return value;
 }
 
 template <class Op, class T, class Out>
-TF_DEVICE void reduce_rows(const T* in, Out* out, const Reduction& r) {
+TF_DEVICE void reduce_lanes(const T* in, Out* out, const Reduction& r) {
   typedef typename Wide<T>::type A;
-  __shared__ A shared[kThreads];
-  const int64_t result = blockIdx.x, chunks = gridDim.y;
-  const int64_t base = offset_of(r.kept, result);
-  const int64_t first = blockIdx.y * r.chunk;
-  const int64_t last = first + r.chunk < r.elements ? first + r.chunk : r.elements;
-  A value = Op::template start<A>();
-  if (r.reduced.rank == 1) {
-    const int64_t stride = r.reduced.strides[0];
-#pragma unroll 1
-    for (int64_t i = first + threadIdx.x; i < last; i += blockDim.x) {
-      value = Op::join(value, A(widen(in[base + i * stride])));
-    }
-  } else {
-#pragma unroll 1
-    for (int64_t i = first + threadIdx.x; i < last; i += blockDim.x) {
-      value = Op::join(value, A(widen(in[base + offset_of(r.reduced, i)])));
-    }
+  const int64_t thread = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  const int64_t result = thread / r.lanes, lane = thread % r.lanes;
+  A value = Op::template start<T>();
+  if (result < r.results) {
+    value = row_part<Op>(in + offset_of(r.kept, result), r, lane, r.units, r.lanes);
   }
-  value = join_block<Op>(value, shared);
-  if (threadIdx.x == 0) narrow(scaled(value, r.scale), &out[result * chunks + blockIdx.y]);
+  value = join_lanes<Op>(value, r.lanes);
+  if (result < r.results && lane == 0) narrow(scaled(value, r.scale), &out[result]);
 }
 
-// Blocks of 32 results by 8 partial values.
+// Joins one value of each thread; thread 0 has the result.
 template <class Op, class T>
-TF_DEVICE void reduce_columns(const T* in, T* out, const Reduction& r) {
+TF_DEVICE typename Wide<T>::type join_block(typename Wide<T>::type value) {
+  __shared__ typename Wide<T>::type shared[32];
+  value = join_lanes<Op>(value, 32);
+  const int warp = threadIdx.x / 32, warps = blockDim.x / 32;
+  if (threadIdx.x % 32 == 0) shared[warp] = value;
+  __syncthreads();
+  if (warp != 0) return value;
+  value = (int)threadIdx.x < warps ? shared[threadIdx.x] : Op::template start<T>();
+  return join_lanes<Op>(value, 32);
+}
+
+// The grid is results x chunks; out [results, chunks].
+template <class Op, class T, class Out>
+TF_DEVICE void reduce_rows(const T* in, Out* out, const Reduction& r) {
+  const int64_t result = blockIdx.x, first = blockIdx.y * r.chunk;
+  const int64_t last = first + r.chunk < r.units ? first + r.chunk : r.units;
+  const T* from = in + offset_of(r.kept, result);
+  const auto value = join_block<Op, T>(row_part<Op>(from, r, first + threadIdx.x, last, blockDim.x));
+  if (threadIdx.x == 0) narrow(scaled(value, r.scale), &out[result * gridDim.y + blockIdx.y]);
+}
+
+// A block a result: for types of which little is asked.
+template <class Op, class T, class Out>
+TF_DEVICE void reduce_any(const T* in, Out* out, const Reduction& r) {
+  const T* from = in + offset_of(r.kept, blockIdx.x);
+  const auto value =
+      join_block<Op, T>(scattered_part<Op>(from, r.reduced, threadIdx.x, r.elements, blockDim.x));
+  if (threadIdx.x == 0) narrow(scaled(value, r.scale), &out[blockIdx.x]);
+}
+
+// Blocks of x results by y partial values; out [chunks, results].
+template <class Op, class T, class Out>
+TF_DEVICE void reduce_columns(const T* in, Out* out, const Reduction& r) {
   typedef typename Wide<T>::type A;
-  __shared__ A shared[8][33];
-  const int64_t result = (int64_t)blockIdx.x * 32 + threadIdx.x;
+  __shared__ A shared[1024];
+  const int64_t result = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  const int64_t first = blockIdx.y * r.chunk;
+  const int64_t last = first + r.chunk < r.units ? first + r.chunk : r.units;
   const bool inside = result < r.results;
-  A value = Op::template start<A>();
+  A value = Op::template start<T>();
   if (inside) {
-    const int64_t base = offset_of(r.kept, result);
-    if (r.reduced.rank == 1) {
-      const int64_t stride = r.reduced.strides[0];
-  #pragma unroll 1
-    for (int64_t i = threadIdx.y; i < r.elements; i += 8) {
-        value = Op::join(value, A(widen(in[base + i * stride])));
-      }
-    } else {
-  #pragma unroll 1
-    for (int64_t i = threadIdx.y; i < r.elements; i += 8) {
-        value = Op::join(value, A(widen(in[base + offset_of(r.reduced, i)])));
-      }
-    }
+    const T* from = in + offset_of(r.kept, result);
+    const int64_t own = first + threadIdx.y;
+    value = r.reduced.rank <= 1
+                ? strided_part<Op>(from, r.reduced.strides[0], own, last, blockDim.y)
+                : scattered_part<Op>(from, r.reduced, own, last, blockDim.y);
   }
-  shared[threadIdx.y][threadIdx.x] = value;
+  const int place = threadIdx.y * blockDim.x + threadIdx.x;
+  shared[place] = value;
   __syncthreads();
-  if (threadIdx.y == 0 && inside) {
-    A total = shared[0][threadIdx.x];
-    for (int y = 1; y < 8; ++y) total = Op::join(total, shared[y][threadIdx.x]);
-    narrow(scaled(total, r.scale), &out[result]);
-  }
-}
-
-#define REDUCE_ROWS(name, Op, T) \
-  TF_KERNEL tf_reduce_##name##_rows(const T* in, T* out, Reduction r) { TF_WAIT; reduce_rows<Op, T, T>(in, out, r); }
-#define REDUCE_COLUMNS(name, Op, T) \
-  TF_KERNEL tf_reduce_##name##_columns(const T* in, T* out, Reduction r) { TF_WAIT; reduce_columns<Op, T>(in, out, r); }
-#define REDUCE_CHUNKS(name, Op, T) \
-  TF_KERNEL tf_reduce_##name##_chunks(const T* in, Wide<T>::type* out, Reduction r) { TF_WAIT; reduce_rows<Op, T, Wide<T>::type>(in, out, r); }
-#define REDUCE_JOIN(name, Op, T) \
-  TF_KERNEL tf_reduce_##name##_join(const Wide<T>::type* in, T* out, Reduction r) { \
-    TF_WAIT; \
-    typedef Wide<T>::type A; \
-    __shared__ A shared[kThreads]; \
-    A value = Op::start<A>(); \
-    for (int64_t i = threadIdx.x; i < r.elements; i += blockDim.x) value = Op::join(value, in[blockIdx.x * r.elements + i]); \
-    value = join_block<Op>(value, shared); \
-    if (threadIdx.x == 0) narrow(scaled(value, r.scale), &out[blockIdx.x]); \
-  }
-
-#define REDUCE(name, Op, suffix, T)    \
-  REDUCE_ROWS(name##_##suffix, Op, T)  \
-  REDUCE_COLUMNS(name##_##suffix, Op, T)
-#define REDUCE_NUMBERS(name, Op)     \
-  REDUCE(name, Op, float32, float)   \
-  REDUCE(name, Op, float64, double)  \
-  REDUCE(name, Op, float16, f16)     \
-  REDUCE(name, Op, bfloat16, bf16)   \
-  REDUCE(name, Op, int32, int32_t)   \
-  REDUCE(name, Op, int64, int64_t)
-REDUCE_NUMBERS(sum, Sum)
-REDUCE_NUMBERS(prod, Prod)
-REDUCE_NUMBERS(max, Max)
-REDUCE_NUMBERS(min, Min)
-// Long sums are split over blocks; other reductions of one result are rare.
-#define REDUCE_LONG(suffix, T)              \
-  REDUCE_CHUNKS(sum_##suffix, Sum, T)       \
-  REDUCE_JOIN(sum_##suffix, Sum, T)
-REDUCE_LONG(float32, float)
-REDUCE_LONG(float64, double)
-REDUCE_LONG(float16, f16)
-REDUCE_LONG(bfloat16, bf16)
-REDUCE_LONG(int32, int32_t)
-REDUCE_LONG(int64, int64_t)
-REDUCE(any, Any, bool, uint8_t)
-REDUCE(all, All, bool, uint8_t)
-
-// ---- index of the largest or smallest element along one axis ----
-
-struct ArgReduction {
-  int64_t outer, size, inner;
-};
-// True where (a, i) comes before (b, k): NaN first, then the better value, then the lower index.
-template <class A>
-TF_DEVICE bool better(A a, int64_t i, A b, int64_t k, bool smallest) {
-  const bool a_nan = a != a, b_nan = b != b;
-  if (a_nan || b_nan) return a_nan && b_nan ? i < k : a_nan;
-  if (a == b) return i < k;
-  return smallest ? a < b : a > b;
-}
-
-// A block of 128 threads a result.
-template <class T, class Index>
-TF_DEVICE void arg_reduce(const T* in, Index* out, const ArgReduction& r, bool smallest) {
-  typedef typename Wide<T>::type A;
-  __shared__ A values[128];
-  __shared__ int64_t places[128];
-  const int64_t result = blockIdx.x, outer = result / r.inner, inner = result % r.inner;
-  const T* row = in + outer * r.size * r.inner + inner;
-  A best = widen(row[0]);
-  int64_t place = 0;
-  for (int64_t i = threadIdx.x; i < r.size; i += 128) {
-    const A value = widen(row[i * r.inner]);
-    if (better(value, i, best, place, smallest)) {
-      best = value;
-      place = i;
-    }
-  }
-  values[threadIdx.x] = best;
-  places[threadIdx.x] = place;
-  __syncthreads();
-  for (int half = 64; half > 0; half /= 2) {
-    const int t = threadIdx.x;
-    if (t < half && better(values[t + half], places[t + half], values[t], places[t], smallest)) {
-      values[t] = values[t + half];
-      places[t] = places[t + half];
+  for (int half = blockDim.y / 2; half > 0; half /= 2) {
+    if ((int)threadIdx.y < half) {
+      shared[place] = Op::join(shared[place], shared[place + half * blockDim.x]);
     }
     __syncthreads();
   }
-  if (threadIdx.x == 0) out[result] = (Index)places[0];
+  if (threadIdx.y == 0 && inside) {
+    narrow(scaled(shared[place], r.scale), &out[blockIdx.y * r.results + result]);
+  }
 }
 
-#define ARG(suffix, T)                                                                        \
-  TF_KERNEL tf_arg_##suffix##_int32(const T* in, int32_t* out, ArgReduction r, int smallest) { \
-    TF_WAIT; arg_reduce(in, out, r, smallest != 0); }                                          \
-  TF_KERNEL tf_arg_##suffix##_int64(const T* in, int64_t* out, ArgReduction r, int smallest) { \
-    TF_WAIT; arg_reduce(in, out, r, smallest != 0); }
-ARG(float32, float)
-ARG(float64, double)
-ARG(float16, f16)
-ARG(bfloat16, bf16)
-ARG(int32, int32_t)
-ARG(int64, int64_t)
+#define FORM(form, name, Op, from, In, to, Out)                                            \
+  TF_KERNEL tf_reduce_##name##_##from##_##to##_##form(const In* in, Out* out, Reduction r) { \
+    TF_WAIT;                                                                               \
+    reduce_##form<Op>(in, out, r);                                                         \
+  }
+#define FORMS(name, Op, from, In, to, Out)      \
+  FORM(lanes, name, Op, from, In, to, Out)      \
+  FORM(rows, name, Op, from, In, to, Out)       \
+  FORM(columns, name, Op, from, In, to, Out)
+// Chunks of half types are kept in float until they are joined.
+#define HALF(name, Op, half, T)                 \
+  FORMS(name, Op, half, T, half, T)             \
+  FORM(rows, name, Op, half, T, float32, float) \
+  FORM(columns, name, Op, half, T, float32, float) \
+  FORM(rows, name, Op, float32, float, half, T) \
+  FORM(columns, name, Op, float32, float, half, T)
+// Rare types: one form.
+#define RARE(name, Op, type, T) FORM(any, name, Op, type, T, type, T)
+#define NUMBERS(name, Op)                              \
+  FORMS(name, Op, float32, float, float32, float)      \
+  FORMS(name, Op, float64, double, float64, double)    \
+  HALF(name, Op, float16, f16)                         \
+  HALF(name, Op, bfloat16, bf16)                       \
+  FORMS(name, Op, int32, int32_t, int32, int32_t)      \
+  FORMS(name, Op, int64, int64_t, int64, int64_t)      \
+  RARE(name, Op, int8, int8_t)                         \
+  RARE(name, Op, int16, int16_t)                       \
+  RARE(name, Op, uint8, uint8_t)                       \
+  RARE(name, Op, uint16, uint16_t)                     \
+  RARE(name, Op, uint32, uint32_t)                     \
+  RARE(name, Op, uint64, uint64_t)
+NUMBERS(sum, Sum)
+NUMBERS(prod, Prod)
+NUMBERS(max, Max)
+NUMBERS(min, Min)
+FORMS(any, Any, bool, uint8_t, bool, uint8_t)
+FORMS(all, All, bool, uint8_t, bool, uint8_t)

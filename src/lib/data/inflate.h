@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/base/status.h"
+
+namespace tracefire::data {
+
+/// True for data that begins as gzip does.
+bool is_gzip(std::string_view data);
+
+/// Decompresses all members of a gzip file (RFC 1952), checking lengths and sums. `source` names it
+/// in errors. Never takes more memory than about twice what has been written so far, and no more
+/// than `max_bytes`. Errors: kBadFile with the place where the data is damaged.
+Result<std::string> gunzip(std::string_view data, uint64_t max_bytes, const std::string& source);
+
+}  // namespace tracefire::data

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <numeric>
+
+#include "core/base/status.h"
+#include "lib/nn/progress.h"
+#include "lib/nn/shuffle.h"
+#include "lib/nn/trainer.h"
+
+namespace tracefire::nn {
+
+Model::Model(std::string name) : Layer(std::move(name)), training_(std::make_unique<State>()) {}
+Model::~Model() = default;
+Model::Model(Model&&) noexcept = default;
+Model& Model::operator=(Model&&) noexcept = default;
+
+void Model::compile(CompileOptions options) {
+  std::set<std::string> names{"loss"};
+  for (const Ref<Metric>& metric : options.metrics) {
+    if (!metric) error(ErrorCode::kBadAttribute, "compile got an empty metric").throw_if_error();
+    if (!names.insert(metric->name()).second) {
+      error(ErrorCode::kBadAttribute, "compile got two figures called '", metric->name(),
+            "'; give each metric a name of its own ('loss' is taken)")
+          .throw_if_error();
+    }
+  }
+  training_->compiled = std::move(options);
+  training_->steps.clear();
+}
+
+const History& Model::history() const { return training_->history; }
+
+optim::Optimizer& Model::optimizer() const {
+  if (!training_->compiled.optimizer) {
+    error(ErrorCode::kBadUsage, "model '", name(),
+          "' has no optimizer; call compile() with one before it is trained")
+        .throw_if_error();
+  }
+  return *training_->compiled.optimizer;
+}
+
+Tensor Model::compute_loss(const Batch& batch, const Tensor& y_pred) const {
+  if (!training_->compiled.loss) {
+    error(ErrorCode::kBadUsage, "model '", name(),
+          "' has no loss; call compile() with one before it is trained or evaluated")
+        .throw_if_error();
+  }
+  return (*training_->compiled.loss)(batch.y, y_pred);
+}
+
+NamedTensors Model::update_metrics(const Batch& batch, const Tensor& y_pred, const Tensor& loss) {
+  training_->loss_mean.add(loss, batch.x.shape()[0].value());
+  NamedTensors figures{{"loss", training_->loss_mean.result()}};
+  for (const Ref<Metric>& metric : training_->compiled.metrics) {
+    metric->update(batch.y, y_pred);
+    figures.emplace_back(metric->name(), metric->result());
+  }
+  return figures;
+}
+
+void Model::reset_metrics() {
+  training_->loss_mean.reset();
+  for (const Ref<Metric>& metric : training_->compiled.metrics) metric->reset();
+}
+
+NamedTensors Model::train_step(const Batch& batch) {
+  const Tensor y_pred = (*this)(batch.x, {.training = true});
+  const Tensor loss = compute_loss(batch, y_pred);
+  optimizer().minimize(loss, trainable_variables());
+  return update_metrics(batch, y_pred, loss);
+}
+
+NamedTensors Model::test_step(const Batch& batch) {
+  const Tensor y_pred = (*this)(batch.x);
+  return update_metrics(batch, y_pred, compute_loss(batch, y_pred));
+}
+
+Tensor Model::predict_step(const Tensor& x) { return (*this)(x); }
+
+namespace {
+
+/// Reports of epochs, read from the device when somebody looks, else all at the end.
+class Recorder {
+ public:
+  Recorder(const std::vector<std::string>& names, History* history)
+      : names_(names), history_(history) {}
+  void add(Tensors results) { waiting_.push_back(std::move(results)); }
+  void settle() {
+    for (Report& report : read_reports(names_, waiting_)) {
+      history_->epochs.push_back(std::move(report));
+    }
+    waiting_.clear();
+  }
+
+ private:
+  std::vector<std::string> names_;
+  History* history_;
+  std::vector<Tensors> waiting_;
+};
+
+void check_options(const FitOptions& options) {
+  if (options.epochs >= 1) return;
+  error(ErrorCode::kBadUsage, "epochs is ", options.epochs, "; it must be at least 1")
+      .throw_if_error();
+}
+
+}  // namespace
+
+History Model::fit(const data::Dataset& data, const FitOptions& options) {
+  check_options(options);
+  History& history = training_->history;
+  history = {};
+  Trainer trainer(*this, data, options.batch_size, options.check_data, /*needs_truth=*/true);
+  std::optional<Trainer> validation;
+  if (options.validation.x.defined()) {
+    validation.emplace(*this, options.validation, options.batch_size, options.check_data, true);
+  }
+  if (training_->compiled.optimizer) training_->compiled.optimizer->build(trainable_variables());
+
+  Recorder recorder(trainer.names(StepKind::kTrain), &history);
+  Progress progress(options.epochs, options.verbose);
+  const bool watched = options.verbose || options.on_epoch || validation;
+  const uint32_t seed = options.seed ? *options.seed : options.shuffle ? next_seed() : 0;
+  try {
+    for (int64_t epoch = 0; epoch < options.epochs && !history.stopped; ++epoch) {
+      reset_metrics();
+      recorder.add(trainer.run_epoch(
+          StepKind::kTrain,
+          options.shuffle ? shuffled_rows(trainer.rows(), seed, epoch) : std::vector<int32_t>()));
+      if (!watched) continue;
+      recorder.settle();
+      Report& report = history.epochs.back();
+      if (validation) {
+        reset_metrics();
+        const Tensors results = validation->run_epoch(StepKind::kTest);
+        const Report figures = read_reports(validation->names(StepKind::kTest), {results})[0];
+        for (const auto& [name, value] : figures.figures()) report.set("val_" + name, value);
+      }
+      history.stopped = options.on_epoch && !options.on_epoch(epoch, report);
+      progress.finished(epoch, report.str(), history.stopped);
+    }
+  } catch (...) {
+    // What was finished stays known, unless it is what failed.
+    try {
+      recorder.settle();
+    } catch (const Error&) {  // the first error is the one to tell
+    }
+    throw;
+  }
+  recorder.settle();
+  return history;
+}
+
+Report Model::evaluate(const data::Dataset& data, const EvaluateOptions& options) {
+  Trainer trainer(*this, data, options.batch_size, options.check_data, /*needs_truth=*/true);
+  reset_metrics();
+  const Tensors results = trainer.run_epoch(StepKind::kTest);
+  return read_reports(trainer.names(StepKind::kTest), {results})[0];
+}
+
+Tensor Model::predict(const Tensor& x, int64_t batch_size) {
+  Trainer trainer(*this, {x, {}}, batch_size, /*check_data=*/false, /*needs_truth=*/false);
+  return trainer.predict();
+}
+
+namespace {
+
+/// "name  shape  numbers" with the columns of a table.
+std::string summary_line(const std::string& name, const std::string& shape,
+                         const std::string& count) {
+  char line[256];
+  std::snprintf(line, sizeof line, "%-28.28s %-24.24s %14.14s\n", name.c_str(), shape.c_str(),
+                count.c_str());
+  return line;
+}
+
+int64_t numbers_in(const std::vector<Variable>& variables) {
+  int64_t count = 0;
+  for (const Variable& variable : variables) count += variable.shape().elements().value();
+  return count;
+}
+
+}  // namespace
+
+std::string Model::summary(const Shape& input) {
+  const Shape result = output_shape(input);
+  std::string text = summary_line("layer", "result", "numbers");
+  Shape shape = input;
+  const bool chain = is_chain();
+  for (const Ref<Layer>& layer : layers()) {
+    if (chain) shape = layer->output_shape(shape);
+    text += summary_line(layer->name(), chain ? shape.str() : "",
+                         std::to_string(numbers_in(layer->variables())));
+  }
+  text += summary_line(name(), result.str(), std::to_string(numbers_in(variables())));
+  text += "trainable: " + std::to_string(numbers_in(trainable_variables())) + "\n";
+  return text;
+}
+
+Sequential::Sequential(std::vector<Ref<Layer>> layers, std::string name) : Model(std::move(name)) {
+  for (Ref<Layer>& layer : layers) add(std::move(layer));
+}
+
+void Sequential::add(Ref<Layer> layer) {
+  if (layer) {
+    const std::string base = layer->name();
+    const auto taken = [&](const std::string& name) {
+      return std::any_of(layers().begin(), layers().end(),
+                         [&](const Ref<Layer>& other) { return other->name() == name; });
+    };
+    for (int i = 1; taken(layer->name()); ++i) layer->set_name(base + "_" + std::to_string(i));
+  }
+  hold(std::move(layer));
+}
+
+Tensor Sequential::call(const Tensor& input, const Call& call) {
+  Tensor x = input;
+  for (const Ref<Layer>& layer : layers()) x = (*layer)(x, call);
+  return x;
+}
+
+}  // namespace tracefire::nn

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tracefire/function.h"
+#include "tracefire/nn.h"
+
+namespace tracefire::nn {
+
+enum class StepKind : uint8_t { kTrain, kTest, kPredict };
+
+/// A step traced for one type of batch.
+struct TracedStep {
+  StepKind kind;
+  std::vector<TensorSpec> batch;              ///< types of x and, where given, y
+  std::vector<const trace::Slot*> trainable;  ///< variables trained when it was traced
+  Function function;
+  std::vector<std::string> names;  ///< of its results; empty for predictions
+};
+
+struct Model::State {
+  CompileOptions compiled;
+  Mean loss_mean{"loss"};
+  std::vector<TracedStep> steps;
+  History history;
+};
+
+/// Runs a model's steps over data on the device. Knows no layer, loss, metric or optimizer by name:
+/// it traces the model's own step methods.
+class Trainer {
+ public:
+  /// Moves the data to the default device, creates the model's variables and checks the data.
+  Trainer(Model& model, const data::Dataset& data, int64_t batch_size, bool check_data,
+          bool needs_truth);
+
+  /// Results of the last step of an epoch, not waited for. `order`: rows in the order of use;
+  /// empty: as they lie.
+  Tensors run_epoch(StepKind kind, const std::vector<int32_t>& order = {});
+  /// Predictions of every step, one after the other.
+  Tensor predict();
+  /// Names of the results of run_epoch().
+  const std::vector<std::string>& names(StepKind kind);
+  int64_t rows() const { return rows_; }
+
+ private:
+  void check_truth(const Shape& predictions) const;
+  const TracedStep& step(StepKind kind, int64_t rows);
+  TracedStep trace(StepKind kind, std::vector<TensorSpec> batch);
+  /// Arrays of the data, as the steps take them.
+  Tensors arrays(StepKind kind) const;
+  const Tensor& rows_in_order(bool rest);
+
+  Model& model_;
+  data::Dataset data_;
+  int64_t rows_, batch_, full_, rest_;
+  Tensor in_order_, rest_in_order_;  ///< made when first needed
+};
+
+/// Scalars as numbers, read from the device at once. `groups[i]` are the results of one epoch.
+std::vector<Report> read_reports(const std::vector<std::string>& names,
+                                 const std::vector<Tensors>& groups);
+
+}  // namespace tracefire::nn

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/cli/command.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+
+#include "tracefire/config.h"
+
+namespace tracefire::cli {
+namespace {
+
+std::atomic<bool> interrupted{false};
+struct sigaction before_interrupt;
+
+void note_interrupt(int) {
+  // The second Ctrl-C is for work that does not stop: it ends the process.
+  interrupted = true;
+  struct sigaction usual {};
+  usual.sa_handler = SIG_DFL;
+  ::sigaction(SIGINT, &usual, nullptr);
+}
+
+}  // namespace
+
+void Context::print(const Json& document) const {
+  console.print(document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+std::string read_input(const std::string& path) {
+  const bool standard = path == "-";
+  const int file = standard ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  std::string text;
+  int problem = file < 0 ? errno : 0;
+  char block[65536];
+  while (problem == 0) {
+    const ssize_t got = ::read(file, block, sizeof block);
+    if (got == 0) break;
+    if (got > 0) {
+      text.append(block, static_cast<size_t>(got));
+    } else if (errno != EINTR) {
+      problem = errno;
+    }
+  }
+  if (file >= 0 && !standard) ::close(file);
+  if (problem != 0) {
+    const std::string name = standard ? "standard input" : "the file " + printable(path);
+    error(ErrorCode::kFileNotFound, name, " cannot be read: ", std::strerror(problem),
+          ". A file that this user may read was expected, or - for standard input.")
+        .throw_if_error();
+  }
+  return text;
+}
+
+void write_file(const std::string& path, std::string_view text) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  int problem = file < 0 ? errno : 0;
+  while (problem == 0 && !text.empty()) {
+    const ssize_t n = ::write(file, text.data(), text.size());
+    if (n >= 0) {
+      text.remove_prefix(static_cast<size_t>(n));
+    } else if (errno != EINTR) {
+      problem = errno;
+    }
+  }
+  if (file >= 0 && ::close(file) != 0 && problem == 0) problem = errno;
+  if (problem == 0) return;
+  error(ErrorCode::kCannotWrite, "the file ", printable(path),
+        " cannot be written: ", std::strerror(problem),
+        ". A place that this user may write to was expected.")
+      .throw_if_error();
+}
+
+InterruptScope::InterruptScope() {
+  interrupted = false;
+  ::sigaction(SIGINT, nullptr, &before_interrupt);
+  if (before_interrupt.sa_handler != SIG_IGN) {
+    struct sigaction ours {};
+    ours.sa_handler = &note_interrupt;
+    ::sigaction(SIGINT, &ours, nullptr);
+  }
+  set_interrupt_check([] { return interrupted.load(); });
+}
+
+InterruptScope::~InterruptScope() {
+  set_interrupt_check({});
+  ::sigaction(SIGINT, &before_interrupt, nullptr);
+}
+
+}  // namespace tracefire::cli

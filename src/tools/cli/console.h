@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tracefire::cli {
+
+/// The reader of stdout has gone away: the program ends quietly, with kBrokenPipe.
+struct BrokenPipe {};
+
+/// How text may be shown on a terminal that has colours.
+enum class Style { kPlain, kBold, kDim, kGood, kBad };
+
+/// The two streams of a command: data goes to stdout, talk to stderr. Data is kept until flush(),
+/// so that a command that fails has printed nothing, or everything up to its last flush().
+class Console {
+ public:
+  /// Looks at the streams, TERM, NO_COLOR and COLUMNS.
+  Console();
+
+  /// `when` is auto (a terminal that is not dumb, and no NO_COLOR), always or never.
+  void choose_color(std::string_view when);
+  /// Columns of the terminal that stdout is; 0 where it is none, so that nothing is shortened.
+  int width() const { return width_; }
+  /// Columns to wrap prose at: the terminal's, at most 100; 80 where stdout is none.
+  int prose_width() const;
+
+  /// The text as it is to look on stdout.
+  std::string styled(Style style, std::string_view text) const;
+
+  void print(std::string_view text) { pending_ += text; }
+  /// Writes what was printed. Throws BrokenPipe, or Error (kCannotWrite) with the system's words.
+  void flush();
+  /// One line on stderr, at once: `head` in a style, then the text. Bytes that could steer a
+  /// terminal are shown as \xNN.
+  void say(std::string_view text, std::string_view head = "", Style style = Style::kPlain) const;
+
+ private:
+  std::string pending_;
+  int width_ = 0;
+  bool terminal_[2] = {false, false};  // stdout, stderr
+  bool color_[2] = {false, false};
+};
+
+/// `text` in which control characters and what is not UTF-8 are shown as \xNN, at most `limit`
+/// bytes of it, then "...".
+std::string printable(std::string_view text, size_t limit = 200);
+
+/// Columns that UTF-8 text takes on a terminal, one a code point.
+size_t columns_of(std::string_view text);
+
+/// The text in lines of at most `width` columns, broken between words; a longer word is cut.
+std::vector<std::string> wrapped(std::string_view text, int width);
+
+/// Rows under headings, aligned in columns two blanks apart. Cells that do not fit into the
+/// console's width are wrapped inside their column, the widest columns first.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> headings) : headings_(std::move(headings)) {}
+  void row(std::vector<std::string> cells, Style first = Style::kPlain);
+  size_t rows() const { return rows_.size(); }
+  /// Ends with a line end. Without headings the first line is the first row.
+  std::string text(const Console& console, int indent = 0) const;
+
+ private:
+  struct Row {
+    std::vector<std::string> cells;
+    Style first;
+  };
+  std::vector<std::string> headings_;
+  std::vector<Row> rows_;
+};
+
+}  // namespace tracefire::cli

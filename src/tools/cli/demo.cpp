@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tracefire demo`: trains a small network on scanned digits and says where it ran. The same
+// network, split and output as python/tracefire/demo.py, through the C++ library alone.
+#include <cmath>
+#include <cstdio>
+
+#include "tools/cli/command.h"
+#include "tracefire/config.h"
+#include "tracefire/nn.h"
+#include "tracefire/observe.h"
+
+namespace tracefire::cli {
+namespace {
+
+constexpr double kLeastAccuracy = 0.95;
+constexpr int64_t kTestEvery = 5;  // every fifth row is kept for the test
+
+struct Options {
+  int64_t epochs = 40, batch = 64, seed = 1;
+  std::string json;  ///< file
+};
+
+nn::Sequential make_model() {
+  nn::Sequential model({nn::Dense(128, nn::relu), nn::Dropout(0.2), nn::Dense(64, nn::relu),
+                        nn::Dense(10, nn::softmax)});
+  model.compile({.optimizer = optim::Adam(),
+                 .loss = nn::SparseCategoricalCrossentropy(),
+                 .metrics = {nn::SparseCategoricalAccuracy()}});
+  return model;
+}
+
+std::string device_names() {
+  std::string names;
+  for (const DeviceDescription& device : list_devices()) {
+    names += (names.empty() ? "" : ", ") + device.device.str();
+  }
+  return names;
+}
+
+/// Trains; after Ctrl-C says how far it came before the error goes on.
+void train(nn::Model& model, const data::Dataset& digits, const Options& options,
+           const Console& console) {
+  const InterruptScope interrupts;
+  try {
+    model.fit(digits, {.batch_size = options.batch, .epochs = options.epochs});
+  } catch (const Error& failure) {
+    const std::vector<nn::Report>& done = model.history().epochs;
+    if (failure.kind() == ErrorKind::kCancelled && !done.empty()) {
+      console.say(concat_text("finished ", done.size(), " of ", options.epochs,
+                              " epochs: ", done.back().str()));
+    }
+    throw;
+  }
+}
+
+Json document_of(const Context& context, const Options& options, double accuracy,
+                 const Proof& proof, const data::Dataset& train, const data::Dataset& test) {
+  const std::string why = why_no_gpu();
+  Json document = context.document();
+  document["accuracy"] = std::round(accuracy * 1e4) / 1e4;
+  document["verdict"] = proof.verdict;
+  document["sizes"] = {{"train", train.rows()},
+                       {"test", test.rows()},
+                       {"pixels", train.x.shape()[1].value()},
+                       {"classes", 10}};
+  document["epochs"] = options.epochs;
+  document["batch"] = options.batch;
+  document["devices"] = Json::array();
+  for (const DeviceDescription& device : list_devices()) {
+    document["devices"].push_back(device.device.str());
+  }
+  document["why_no_gpu"] = why;
+  document["proof"] = Json::parse(proof.json());
+  return document;
+}
+
+int run(const Context& context, const Options& options) {
+  const Console& console = context.console;
+  console.say("devices: " + device_names());
+  if (const std::string why = why_no_gpu(); !why.empty()) console.say("no GPU is used: " + why);
+  reset_proof();
+  nn::set_seed(static_cast<uint64_t>(options.seed));
+  const auto [training, test] = data::split_every(data::digits(), kTestEvery);
+  nn::Sequential model = make_model();
+  train(model, training, options, console);
+  const double accuracy = model.evaluate(test, {.batch_size = options.batch})["accuracy"];
+  const Proof after = proof();
+  if (!options.json.empty()) {
+    const Json document = document_of(context, options, accuracy, after, training, test);
+    write_file(options.json, document.dump(1) + "\n");
+  }
+  char last[64];
+  std::snprintf(last, sizeof last, "accuracy %.4f\nverdict ", accuracy);
+  context.console.print(after.str() + "\n" + last + after.verdict + "\n");
+  return accuracy >= kLeastAccuracy && !after.verdict.empty() ? kSuccess : kFailure;
+}
+
+}  // namespace
+
+Command demo_command() {
+  Command command;
+  command.name = "demo";
+  command.summary = "trains a network on scanned digits and says where every step ran";
+  command.text = {
+      "Shows the devices, and why no GPU is used where that is so; trains a network of three "
+      "layers "
+      "on the 1,797 scanned digits that come with the library; prints which operation ran on which "
+      "device by which kernel. Every fifth digit is kept for the test.",
+      "The last two lines on stdout are `accuracy 0.NNNN` and `verdict WORD`, where WORD is "
+      "on-gpu, "
+      "partly-on-gpu or on-cpu. The exit status is 1 where the accuracy is below 0.95. Talk and "
+      "progress go to stderr."};
+  command.examples = {{"tracefire demo", "Trains for 40 epochs."},
+                      {"tracefire demo --epochs 10 --json demo.json",
+                       "Trains for ten, and keeps the result in a file."}};
+  command.schema = "tracefire.demo/1";
+  command.define = [](CLI::App& app) -> Action {
+    auto options = std::make_shared<Options>();
+    add_number(app, "--epochs", options->epochs, 1, "how often each digit is seen (default 40)");
+    add_number(app, "--batch", options->batch, 1, "digits a step (default 64)");
+    add_number(app, "--seed", options->seed, 0,
+               "start of the random numbers (default 1): the same seed trains the same network");
+    app.add_option("--json", options->json,
+                   "also writes the result there, as schema/cli/demo.json describes it")
+        ->type_name("FILE")
+        ->take_last();
+    return [options](Context& context) { return run(context, *options); };
+  };
+  return command;
+}
+
+}  // namespace tracefire::cli

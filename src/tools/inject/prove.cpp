@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/inject/prove.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tools/inject/escape.h"
+#include "tools/inject/report.h"
+#include "tools/inject/run.h"
+#include "tools/inject/wrap.h"
+
+namespace tracefire::inject {
+namespace {
+
+namespace fs = std::filesystem;
+
+int refuse(const Status& status) {
+  std::fprintf(stderr, "tracefire prove: %s\n", printable(status.str()).c_str());
+  return 2;
+}
+
+/// session.json of the folder. Records without one come from variables that were set by hand.
+Result<Session> read_session_file(const std::string& folder) {
+  const std::string path = folder + "/session.json";
+  std::ifstream file(path, std::ios::binary);
+  if (file) {
+    std::stringstream text;
+    text << file.rdbuf();
+    return read_session(text.str());
+  }
+  std::string damage;
+  TF_ASSIGN(const std::vector<ProcessRecord> records, read_records(folder, &damage));
+  if (records.empty()) {
+    return error(ErrorCode::kFileNotFound, printable(folder), " holds neither session.json nor ",
+                 "records. Expected a folder that `tracefire prove --out` made.", damage);
+  }
+  Session session;
+  session.tracing = "on";
+  session.host = records[0].host;
+  session.command = redacted_words({printable(records[0].command)});
+  session.started_ns = static_cast<int64_t>(records[0].first.real);
+  uint64_t last = records[0].first.real;
+  for (const ProcessRecord& r : records) {
+    last = std::max(last, r.now.real);
+    session.ending.user_ns += static_cast<int64_t>(r.cpu);
+  }
+  session.wall_ns = static_cast<int64_t>(last - records[0].first.real);
+  session.notes = {"the programs were not started by `prove`: nothing is known but their records"};
+  return session;
+}
+
+Status write_reports(const Report& report, const std::string& folder) {
+  TF_RETURN_IF_ERROR(write_private(folder + "/report.txt", report_text(report)));
+  TF_RETURN_IF_ERROR(write_private(
+      folder + "/report.json",
+      report_json(report).dump(1, ' ', false, Json::error_handler_t::replace) + "\n"));
+  TF_RETURN_IF_ERROR(write_private(folder + "/report.html", report_html(report)));
+  TF_RETURN_IF_ERROR(write_private(folder + "/trace.json", report_perfetto(report)));
+  // Where TensorBoard looks: tensorboard --logdir DIR/tensorboard.
+  const std::string profile = folder + "/tensorboard/plugins/profile/prove";
+  std::error_code failed;
+  fs::create_directories(profile, failed);
+  fs::permissions(folder + "/tensorboard", fs::perms::owner_all, failed);
+  if (failed) {
+    return error(ErrorCode::kFileNotFound, profile, " could not be made: ", failed.message());
+  }
+  return write_private(profile + "/host.xplane.pb", report_tensorboard(report));
+}
+
+bool verdict_met(const Report& report, const std::string& require) {
+  if (require.empty()) return true;
+  if (require == "partly-on-gpu") {
+    return report.place == Place::kOnGpu || report.place == Place::kPartlyOnGpu;
+  }
+  return report.place == Place::kOnGpu;
+}
+
+/// Analyses what lies in `folder` and tells it.
+int tell(const ProveRequest& request, const std::string& folder, const Session& session) {
+  std::string damage;
+  const Result<std::vector<ProcessRecord>> records = read_records(folder, &damage);
+  if (!records.ok()) return refuse(records.status());
+  const Report report = analyse(session, *records, damage);
+  if (request.json) {
+    const std::string text =
+        report_json(report).dump(2, ' ', false, Json::error_handler_t::replace);
+    std::fprintf(stdout, "%s\n", text.c_str());
+    std::fflush(stdout);
+  }
+  if (!request.quiet && !(request.json && !request.from.empty())) {
+    std::fputs(report_text(report).c_str(), request.from.empty() ? stderr : stdout);
+  }
+  if (!request.out.empty()) {
+    if (const Status status = write_reports(report, folder); !status.ok()) return refuse(status);
+  }
+  const int status = request.from.empty() ? session.ending.status : 0;
+  return status == 0 && !verdict_met(report, request.require) ? kMissedVerdict : status;
+}
+
+}  // namespace
+
+int prove(const ProveRequest& request) {
+  if (!request.from.empty()) {
+    const Result<Session> session = read_session_file(request.from);
+    return session.ok() ? tell(request, request.from, *session) : refuse(session.status());
+  }
+  const Result<std::string> folder = make_folder(request.out);
+  if (!folder.ok()) return refuse(folder.status());
+  RunOptions options;
+  options.command = request.command;
+  options.folder = *folder;
+  options.window_limit = request.window_limit;
+  options.graphs_by_node = request.graphs_by_node;
+  options.beat_ms = request.beat_ms;
+  options.version = request.version;
+  if (request.print_env) {
+    const Result<TracePlan> plan = plan_tracing(options);
+    if (!plan.ok()) return refuse(plan.status());
+    std::fputs(print_env(*plan, request.command).c_str(), stdout);
+    return 0;
+  }
+  const Result<Session> session =
+      request.attach > 0
+          ? watch_process(static_cast<pid_t>(request.attach), request.seconds, *folder)
+          : run_and_record(options);
+  int status = 2;
+  if (!session.ok()) {
+    refuse(session.status());
+  } else if (!session->ending.start_error.empty()) {
+    std::fprintf(stderr, "tracefire prove: %s: %s\n", printable(request.command.front()).c_str(),
+                 session->ending.start_error.c_str());
+    status = session->ending.status;
+  } else {
+    status = tell(request, *folder, *session);
+  }
+  if (request.out.empty()) {
+    std::error_code ignored;
+    fs::remove_all(*folder, ignored);
+  }
+  return status;
+}
+
+}  // namespace tracefire::inject

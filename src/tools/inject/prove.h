@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tracefire::inject {
+
+/// What `tracefire prove` is asked for.
+struct ProveRequest {
+  std::vector<std::string> command;  ///< the program and its arguments
+  std::string from;                  ///< analyse this folder instead of running a program
+  int64_t attach = 0;                ///< watch this process from outside instead
+  double seconds = 0;                ///< how long it is watched; 0: until it ends
+  bool print_env = false;  ///< print the variables and lines that trace a program elsewhere
+  std::string out;         ///< folder that keeps records and reports; "" for none
+  std::string require;     ///< "on-gpu" or "partly-on-gpu"; "" for nothing
+  bool json = false;       ///< the report goes to stdout as JSON
+  bool quiet = false;      ///< no report on stderr
+  int64_t window_limit = -1;
+  bool graphs_by_node = true;
+  int beat_ms = 0;
+  std::string version;  ///< of Tracefire, for the records
+};
+
+/// The verdict was missed.
+inline constexpr int kMissedVerdict = 3;
+
+/// Runs the program (or reads a folder), reports, and returns the exit status: the program's own
+/// (128 + signal, 126, 127); kMissedVerdict where the program succeeded and the verdict is below
+/// `require`; 2 for wrong usage. The report goes to stderr, so that stdout stays the program's.
+int prove(const ProveRequest& request);
+
+}  // namespace tracefire::inject

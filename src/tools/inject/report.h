@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "tools/inject/analyse.h"
+
+namespace tracefire::inject {
+
+/// For people, on a terminal.
+std::string report_text(const Report& report);
+/// One document, schema/cli/prove.json.
+Json report_json(const Report& report);
+/// One HTML file without scripts and without anything from elsewhere: it shows the same offline and
+/// in an untrusted notebook. Its time line is SVG.
+std::string report_html(const Report& report);
+/// Events of the windows and the time line as Perfetto and chrome://tracing read them
+/// (JSON trace events), at most `most_events` of them.
+std::string report_perfetto(const Report& report, size_t most_events = 500000);
+
+/// The same events for TensorBoard's profile plugin: an XSpace in protobuf's wire format.
+std::string report_tensorboard(const Report& report, size_t most_events = 500000);
+
+/// What the proof is worth, for the end of each form.
+inline constexpr char kWorth[] =
+    "Evidence, not attestation: it shows what the driver reported to this user's own processes.";
+
+}  // namespace tracefire::inject

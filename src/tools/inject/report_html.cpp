@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdio>
+
+#include "tools/inject/escape.h"
+#include "tools/inject/report.h"
+
+namespace tracefire::inject {
+namespace {
+
+// Numbers are formatted here; every text goes through html_text().
+template <class... Values>
+std::string formatted(const char* format, Values... values) {
+  char text[512];
+  std::snprintf(text, sizeof(text), format, values...);
+  return text;
+}
+
+constexpr char kStyle[] =
+    "body{font:14px/1.45 system-ui,sans-serif;margin:2em auto;max-width:70em;padding:0 1em;"
+    "color:#1b1f24;background:#fff}"
+    "h1{font-size:1.5em}h2{font-size:1.15em;margin-top:1.8em}"
+    "table{border-collapse:collapse;width:100%}"
+    "td,th{padding:.25em .6em;text-align:left;border-bottom:1px solid #d8dee4;vertical-align:top}"
+    "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}"
+    "code{font:12px ui-monospace,monospace;overflow-wrap:anywhere}"
+    ".v{display:inline-block;padding:.1em .6em;border-radius:.3em;color:#fff}"
+    ".on-gpu{background:#1a7f37}.partly-on-gpu{background:#9a6700}.on-cpu{background:#cf222e}"
+    ".unknown{background:#57606a}svg{width:100%;height:auto}"
+    "svg text{font:11px system-ui,sans-serif;fill:currentColor}"
+    "@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}"
+    "td,th{border-color:#30363d}}";
+
+std::string cell(const std::string& text, bool number = false) {
+  return std::string(number ? "<td class=n>" : "<td>") + html_text(text, 4096) + "</td>";
+}
+
+std::string seconds(uint64_t ns) { return formatted("%.3f s", static_cast<double>(ns) / 1e9); }
+
+void row(std::string& out, const char* name, const std::string& value) {
+  out += "<tr><th>" + html_text(name) + "</th>" + cell(value) + "</tr>";
+}
+
+void head(const Report& r, std::string& out) {
+  const Session& s = *r.session;
+  const std::string place = place_name(r.place);
+  out += "<h1>GPU proof: <span class='v " + place + "'>" + place + "</span></h1><p>" +
+         html_text(r.reason) + ".</p><table>";
+  std::string command;
+  for (const std::string& word : s.command) command += (command.empty() ? "" : " ") + word;
+  row(out, "program", command);
+  row(out, "host", s.host);
+  row(out, "ended",
+      formatted("status %d after %.3f s, %.3f s of CPU time", s.ending.status,
+                static_cast<double>(s.wall_ns) / 1e9,
+                static_cast<double>(s.ending.user_ns + s.ending.system_ns) / 1e9));
+  if (!s.gpu_problem.empty() && r.kernel_count == 0)
+    row(out, "no GPU", s.gpu_problem + " Run `tracefire doctor`.");
+  if (r.has_steady) {
+    row(out, "GPU busy",
+        formatted("%.1f %% of the steady part (%s), %.1f %% of the whole run", 100 * r.busy_share,
+                  health::kGradeNames[static_cast<size_t>(r.grade)], 100 * r.whole_share));
+  }
+  if (r.memory_peak > 0) {
+    row(out, "memory peak",
+        formatted("%.2f GiB allocated", static_cast<double>(r.memory_peak) / (1 << 30)));
+  }
+  if (r.nvml_memory_peak > 0) {
+    row(out, "memory peak by NVML",
+        formatted("%.2f GiB", static_cast<double>(r.nvml_memory_peak) / (1 << 30)));
+  }
+  for (const std::string& text : r.throttling) row(out, "clocks held down by", text);
+  out += "</table>";
+}
+
+/// Busy share over the run, one strip a GPU: kernels, communication, copies, one above the other.
+void time_line(const ProcessFigure& p, const GpuUse& use, std::string& out) {
+  const ProcessRecord& record = *p.record;
+  const auto found = record.gpu_parts.find(use.device);
+  if (found == record.gpu_parts.end() || record.part_ns == 0 || found->second.empty()) return;
+  const std::vector<GpuPart>& parts = found->second;
+  constexpr size_t kColumns = 256;
+  constexpr double kWidth = 1000;
+  constexpr double kHeight = 80;
+  const size_t step = (parts.size() + kColumns - 1) / kColumns;
+  const size_t columns = (parts.size() + step - 1) / step;
+  const double width = kWidth / static_cast<double>(columns);
+  out += "<p>" + html_text(p.title + ", " + use.name) +
+         formatted(": %.1f %% busy in the steady part</p>", 100 * use.busy_share);
+  out += formatted("<svg viewBox='0 0 %.0f %.0f' role='img'><title>", kWidth, kHeight + 16) +
+         html_text("busy share of " + use.name + " over time") + "</title>";
+  out += formatted("<rect width='%.0f' height='%.0f' fill='#8b949e22'/>", kWidth, kHeight);
+  for (size_t c = 0; c < columns; ++c) {
+    GpuPart sum;
+    double span = 0;
+    for (size_t i = c * step; i < std::min((c + 1) * step, parts.size()); ++i) {
+      sum.compute += parts[i].compute;
+      sum.communication += parts[i].communication;
+      sum.copies += parts[i].copies;
+      span += static_cast<double>(record.part_ns);
+    }
+    double base = kHeight;
+    const auto bar = [&](uint64_t ns, const char* colour) {
+      const double height = std::min(base, kHeight * static_cast<double>(ns) / span);
+      if (height < 0.05) return;
+      base -= height;
+      out += formatted("<rect x='%.2f' y='%.2f' width='%.2f' height='%.2f' fill='%s'/>",
+                       width * static_cast<double>(c), base, width, height, colour);
+    };
+    bar(sum.compute, "#1a7f37");
+    bar(sum.communication, "#8250df");
+    bar(sum.copies, "#bf8700");
+  }
+  const double total = static_cast<double>(parts.size()) * static_cast<double>(record.part_ns);
+  for (int tick = 0; tick <= 4; ++tick) {
+    out += formatted("<text x='%.0f' y='%.0f' text-anchor='%s'>%.4g s</text>", kWidth * tick / 4,
+                     kHeight + 12,
+                     tick == 0   ? "start"
+                     : tick == 4 ? "end"
+                                 : "middle",
+                     total * tick / 4 / 1e9);
+  }
+  out += "</svg>";
+}
+
+void causes(const Report& r, std::string& out) {
+  if (r.causes.empty()) return;
+  out +=
+      "<h2>Where the rest of the time went</h2><table><tr><th class=n>share</th><th>cause</th>"
+      "<th class=n>gaps seen</th><th class=n>mean</th></tr>";
+  for (const CauseFigure& c : r.causes) {
+    const table::CauseRow& cause = table::kCauses[static_cast<size_t>(c.cause)];
+    out += "<tr>" + cell(formatted("%.1f %%", 100 * c.share), true) +
+           cell(std::string(cause.text) + ": " + cause.explain) +
+           cell(formatted("%llu", static_cast<unsigned long long>(c.gaps)), true) +
+           cell(formatted("%.3g us", c.mean_gap_us), true) + "</tr>";
+  }
+  out += "</table>";
+}
+
+void kernels(const Report& r, std::string& out) {
+  if (r.kernels.empty()) return;
+  out +=
+      "<h2>Kernels</h2><table><tr><th class=n>share</th><th class=n>time</th><th class=n>count"
+      "</th><th>class</th><th>tensor cores</th><th>kernel</th></tr>";
+  for (size_t i = 0; i < std::min<size_t>(r.kernels.size(), 100); ++i) {
+    const KernelFigure& k = r.kernels[i];
+    const char* cores = !is_product(k.kind.work)                   ? ""
+                        : k.kind.tensor_cores == TensorCores::kYes ? "yes"
+                        : k.kind.tensor_cores == TensorCores::kNo  ? "no"
+                                                                   : "unknown";
+    out += "<tr>" + cell(formatted("%.1f %%", 100 * k.share), true) + cell(seconds(k.total), true) +
+           cell(formatted("%llu", static_cast<unsigned long long>(k.count)), true) +
+           cell(table::kClasses[static_cast<size_t>(k.kind.work)].text) + cell(cores) +
+           "<td><code>" + html_text(k.name, 1000) + "</code></td></tr>";
+  }
+  out += "</table>";
+  if (r.kernels.size() > 100) {
+    out += formatted("<p>%zu more are in the JSON report.</p>", r.kernels.size() - 100);
+  }
+}
+
+void rest(const Report& r, std::string& out) {
+  if (!r.copies.empty()) {
+    out +=
+        "<h2>Copies</h2><table><tr><th>way</th><th class=n>count</th><th class=n>bytes</th>"
+        "<th class=n>time</th><th class=n>GB/s</th></tr>";
+    for (const CopyFigure& c : r.copies) {
+      out += "<tr>" + cell(c.way) +
+             cell(formatted("%llu", static_cast<unsigned long long>(c.count)), true) +
+             cell(formatted("%llu", static_cast<unsigned long long>(c.bytes)), true) +
+             cell(seconds(c.total), true) + cell(formatted("%.3g", c.gigabytes_per_second), true) +
+             "</tr>";
+    }
+    out += "</table>";
+  }
+  out +=
+      "<h2>Processes</h2><table><tr><th>verdict</th><th>process</th><th class=n>kernels</th>"
+      "<th class=n>kernel time</th><th class=n>CPU time</th></tr>";
+  for (const ProcessFigure& p : r.processes) {
+    out += "<tr>" + cell(place_name(p.place)) + "<td>" + html_text(p.title) + "<br><code>" +
+           html_text(p.command) + "</code></td>" +
+           cell(formatted("%llu", static_cast<unsigned long long>(p.kernels)), true) +
+           cell(seconds(p.kernel_ns), true) + cell(seconds(p.cpu_ns), true) + "</tr>";
+  }
+  out += "</table>";
+  if (!r.notes.empty()) {
+    out += "<h2>Notes</h2><ul>";
+    for (const std::string& text : r.notes) out += "<li>" + html_text(text) + "</li>";
+    out += "</ul>";
+  }
+}
+
+}  // namespace
+
+std::string report_html(const Report& r) {
+  std::string out =
+      "<!doctype html><html lang=en><head><meta charset=utf-8>"
+      "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; "
+      "style-src 'unsafe-inline'\"><meta name=viewport content='width=device-width'>"
+      "<title>GPU proof</title><style>";
+  out += kStyle;
+  out += "</style></head><body>";
+  head(r, out);
+  out +=
+      "<h2>Time line</h2><p>Share of the time with compute kernels (green), communication "
+      "(violet) and copies (yellow).</p>";
+  for (const ProcessFigure& p : r.processes) {
+    for (const GpuUse& use : p.gpus) time_line(p, use, out);
+  }
+  causes(r, out);
+  if (!r.advice.empty()) {
+    out += "<h2>What to do next</h2><ol>";
+    for (const Advice& a : r.advice) {
+      out += "<li>" + html_text(a.finding) + "<ul>";
+      for (const std::string& text : a.actions) out += "<li>" + html_text(text) + "</li>";
+      out += "</ul></li>";
+    }
+    out += "</ol>";
+  }
+  kernels(r, out);
+  rest(r, out);
+  return out + "<p><small>" + html_text(kWorth) + "</small></p></body></html>\n";
+}
+
+}  // namespace tracefire::inject

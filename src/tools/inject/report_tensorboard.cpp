@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// An XSpace (tsl/profiler/protobuf/xplane.proto) as TensorBoard's profile plugin reads it, written
+// field by field: a plane a GPU and process, a line a stream, an event a kernel or copy.
+#include <map>
+
+#include "tools/inject/report.h"
+
+namespace tracefire::inject {
+namespace {
+
+/// One message of protobuf's wire format.
+class Message {
+ public:
+  void number(int field, uint64_t value) {
+    varint(static_cast<uint64_t>(field) << 3);
+    varint(value);
+  }
+  void text(int field, const std::string& value) {
+    varint(static_cast<uint64_t>(field) << 3 | 2);
+    varint(value.size());
+    bytes_ += value;
+  }
+  void message(int field, const Message& inner) { text(field, inner.bytes_); }
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  void varint(uint64_t value) {
+    for (; value >= 0x80; value >>= 7) bytes_ += static_cast<char>(value | 0x80);
+    bytes_ += static_cast<char>(value);
+  }
+  std::string bytes_;
+};
+
+// Field numbers of xplane.proto.
+constexpr int kSpacePlanes = 1, kSpaceHostnames = 4;
+constexpr int kPlaneId = 1, kPlaneName = 2, kPlaneLines = 3, kPlaneEventMetadata = 4;
+constexpr int kLineId = 1, kLineName = 2, kLineTimestamp = 3, kLineEvents = 4;
+constexpr int kEventMetadataId = 1, kEventOffset = 2, kEventDuration = 3;
+constexpr int kMetadataId = 1, kMetadataName = 2, kMapKey = 1, kMapValue = 2;
+constexpr uint64_t kPicoseconds = 1000;
+
+/// Numbers for names, and the plane's table of them.
+class Names {
+ public:
+  uint64_t of(const std::string& name) {
+    const auto [at, fresh] = ids_.emplace(name, ids_.size() + 1);
+    return at->second;
+  }
+  void write(Message& plane) const {
+    for (const auto& [name, id] : ids_) {
+      Message metadata;
+      metadata.number(kMetadataId, id);
+      metadata.text(kMetadataName, name);
+      Message entry;
+      entry.number(kMapKey, id);
+      entry.message(kMapValue, metadata);
+      plane.message(kPlaneEventMetadata, entry);
+    }
+  }
+
+ private:
+  std::map<std::string, uint64_t> ids_;
+};
+
+void add_plane(const ProcessFigure& p, uint32_t device, uint64_t id, size_t* left, Message& space) {
+  const ProcessRecord& r = *p.record;
+  std::vector<std::string> kernel_names;
+  for (const NameRow& n : r.names) kernel_names.push_back(short_kernel(readable_kernel(n.name)));
+  Message plane;
+  plane.number(kPlaneId, id);
+  plane.text(kPlaneName, "/device:GPU:" + std::to_string(device) + " (" + p.title + ")");
+  Names names;
+  std::map<uint16_t, Message> lines;
+  for (const WindowRow& w : r.windows) {
+    for (const EventRow& e : w.events) {
+      const bool here = e.is_work() && (e.place < r.lanes.size() ? r.lanes[e.place].device == device
+                                                                 : device == 0);
+      if (!here || e.start < r.first.cupti || *left == 0) continue;
+      --*left;
+      auto line = lines.find(e.place);
+      if (line == lines.end()) {
+        line = lines.emplace(e.place, Message{}).first;
+        line->second.number(kLineId, e.place + uint64_t{1});
+        const uint32_t stream = e.place < r.lanes.size() ? r.lanes[e.place].stream : 0;
+        line->second.text(kLineName, "Stream #" + std::to_string(stream));
+        line->second.number(kLineTimestamp, r.first.real);
+      }
+      const std::string name = e.kind == Event::kCopy         ? "copy"
+                               : e.kind == Event::kSet        ? "set"
+                               : e.name < kernel_names.size() ? kernel_names[e.name]
+                                                              : "kernel";
+      Message event;
+      event.number(kEventMetadataId, names.of(name));
+      event.number(kEventOffset, (e.start - r.first.cupti) * kPicoseconds);
+      event.number(kEventDuration, (e.end - e.start) * kPicoseconds);
+      line->second.message(kLineEvents, event);
+    }
+  }
+  for (const auto& [place, line] : lines) plane.message(kPlaneLines, line);
+  names.write(plane);
+  space.message(kSpacePlanes, plane);
+}
+
+}  // namespace
+
+std::string report_tensorboard(const Report& report, size_t most_events) {
+  Message space;
+  uint64_t id = 0;
+  for (const ProcessFigure& p : report.processes) {
+    for (const GpuUse& use : p.gpus) add_plane(p, use.device, ++id, &most_events, space);
+  }
+  space.text(kSpaceHostnames, report.session->host);
+  return space.bytes();
+}
+
+}  // namespace tracefire::inject

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdio>
+
+#include "tools/inject/report.h"
+
+namespace tracefire::inject {
+namespace {
+
+template <class... Values>
+std::string formatted(const char* format, Values... values) {
+  char text[1024];
+  std::snprintf(text, sizeof(text), format, values...);
+  return text;
+}
+
+std::string seconds(double ns) {
+  if (ns >= 1e9) return formatted("%.2f s", ns / 1e9);
+  if (ns >= 1e6) return formatted("%.2f ms", ns / 1e6);
+  return formatted("%.1f us", ns / 1e3);
+}
+
+std::string bytes(double n) {
+  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  int unit = 0;
+  while (n >= 1024 && unit < 4) {
+    n /= 1024;
+    ++unit;
+  }
+  return formatted("%.3g %s", n, kUnits[unit]);
+}
+
+std::string cut(const std::string& text, size_t width) {
+  if (text.size() <= width) return text;
+  size_t end = width - 3;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return text.substr(0, end) + "...";
+}
+
+void head(const Report& r, std::string& out) {
+  const Session& s = *r.session;
+  std::string command;
+  for (const std::string& word : s.command) command += (command.empty() ? "" : " ") + word;
+  out += formatted("verdict   %s", place_name(r.place));
+  if (r.evidence == Evidence::kSampled) out += " (by sampling)";
+  out += "\n          " + r.reason + "\n";
+  if (!s.gpu_problem.empty() && r.kernel_count == 0) {
+    out += "no GPU    " + s.gpu_problem + " Run `tracefire doctor`.\n";
+  }
+  out += "program   " + cut(command, 200) + "\n";
+  out += formatted("ended     status %d after %s", s.ending.status,
+                   seconds(static_cast<double>(s.wall_ns)).c_str());
+  if (s.ending.signal != 0) out += formatted(", by signal %d", s.ending.signal);
+  out += formatted("; CPU time %s\n",
+                   seconds(static_cast<double>(s.ending.user_ns + s.ending.system_ns)).c_str());
+  if (!r.has_steady) return;
+  out += formatted("GPU busy  %.1f %% of the steady part (%s), %.1f %% of the whole run\n",
+                   100 * r.busy_share, health::kGradeNames[static_cast<size_t>(r.grade)],
+                   100 * r.whole_share);
+  for (const CauseFigure& c : r.causes) {
+    const table::CauseRow& row = table::kCauses[static_cast<size_t>(c.cause)];
+    out += formatted("          %5.1f %%  %s", 100 * c.share, row.text);
+    if (c.gaps > 0) {
+      out += formatted(" (%llu gaps seen, %.3g us on average)",
+                       static_cast<unsigned long long>(c.gaps), c.mean_gap_us);
+    }
+    out += "\n";
+  }
+  out += "memory    ";
+  if (r.memory_peak > 0) out += "peak " + bytes(static_cast<double>(r.memory_peak)) + " allocated";
+  if (r.nvml_memory_peak > 0) {
+    out += formatted("%s%s by NVML", r.memory_peak > 0 ? ", " : "peak ",
+                     bytes(static_cast<double>(r.nvml_memory_peak)).c_str());
+  }
+  if (r.memory_peak == 0 && r.nvml_memory_peak <= 0) out += "not known";
+  out += "\n";
+}
+
+void kernels(const Report& r, std::string& out) {
+  if (r.kernels.empty()) return;
+  out += formatted("\nkernels   %llu, %s in all\n", static_cast<unsigned long long>(r.kernel_count),
+                   seconds(static_cast<double>(r.kernel_ns)).c_str());
+  for (const ClassFigure& c : r.classes) {
+    out += formatted("          %5.1f %%  %s", 100 * c.share,
+                     table::kClasses[static_cast<size_t>(c.work)].text);
+    if (is_product(c.work) && c.total > 0) {
+      const auto all = static_cast<double>(c.total);
+      out += formatted(
+          " (tensor cores: %.0f %% yes, %.0f %% no, %.0f %% unknown)",
+          100 * static_cast<double>(c.on_tensor_cores) / all,
+          100 * static_cast<double>(c.not_on_tensor_cores) / all,
+          100 * static_cast<double>(c.total - c.on_tensor_cores - c.not_on_tensor_cores) / all);
+    }
+    out += "\n";
+  }
+  out += "\n  share       time     count      mean  class           kernel\n";
+  for (size_t i = 0; i < std::min<size_t>(r.kernels.size(), 12); ++i) {
+    const KernelFigure& k = r.kernels[i];
+    const double mean =
+        k.count == 0 ? 0 : static_cast<double>(k.total) / static_cast<double>(k.count);
+    out += formatted(" %5.1f %% %10s %9llu %9s  %-14s  %s\n", 100 * k.share,
+                     seconds(static_cast<double>(k.total)).c_str(),
+                     static_cast<unsigned long long>(k.count), seconds(mean).c_str(),
+                     table::kClasses[static_cast<size_t>(k.kind.work)].name,
+                     cut(k.short_name, 80).c_str());
+  }
+  if (r.kernels.size() > 12) out += formatted("  … and %zu more\n", r.kernels.size() - 12);
+}
+
+void copies(const Report& r, std::string& out) {
+  if (r.copies.empty()) return;
+  out += "\ncopies\n";
+  for (const CopyFigure& c : r.copies) {
+    out += formatted("  %-28s %9llu x  %10s  %9s  %.3g GB/s\n", c.way.c_str(),
+                     static_cast<unsigned long long>(c.count),
+                     bytes(static_cast<double>(c.bytes)).c_str(),
+                     seconds(static_cast<double>(c.total)).c_str(), c.gigabytes_per_second);
+  }
+}
+
+void processes(const Report& r, std::string& out) {
+  if (r.processes.size() < 2) return;
+  out += "\nprocesses\n";
+  for (const ProcessFigure& p : r.processes) {
+    out += formatted("  %-13s %s", place_name(p.place), p.title.c_str());
+    for (const GpuUse& use : p.gpus) {
+      out += formatted("; %s %.1f %% busy", use.name.c_str(), 100 * use.busy_share);
+    }
+    out += "\n                " + cut(p.command, 100) + "\n";
+  }
+}
+
+}  // namespace
+
+std::string report_text(const Report& r) {
+  std::string out;
+  head(r, out);
+  kernels(r, out);
+  copies(r, out);
+  processes(r, out);
+  if (!r.throttling.empty()) {
+    out += "\nclocks were held down by\n";
+    for (const std::string& text : r.throttling) out += "  " + text + "\n";
+  }
+  if (!r.advice.empty()) out += "\nwhat to do next\n";
+  int number = 1;
+  for (const Advice& a : r.advice) {
+    out += formatted("  %d. ", number++) + a.finding + "\n";
+    for (const std::string& text : a.actions) out += "     - " + text + "\n";
+  }
+  if (!r.notes.empty()) out += "\nnotes\n";
+  for (const std::string& text : r.notes) out += "  - " + text + "\n";
+  return out + "\n" + kWorth + "\n";
+}
+
+}  // namespace tracefire::inject

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/inject/run.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+#include "backends/nvidia/stack.h"
+#include "tools/inject/environment.h"
+#include "tools/inject/escape.h"
+#include "tools/inject/wrap.h"
+
+namespace tracefire::inject {
+namespace {
+
+namespace fs = std::filesystem;
+
+int64_t clock_ns(clockid_t clock) {
+  timespec t{};
+  clock_gettime(clock, &t);
+  return int64_t{t.tv_sec} * 1000000000 + t.tv_nsec;
+}
+
+void take_over(const Sampler& sampler, nvidia::Stack& stack, Session& session) {
+  if (sampler.gpus().empty()) {
+    const nvidia::Inventory& found = stack.inventory();
+    if (found.problem) session.gpu_problem = found.problem->line();
+  }
+  session.nvml_problem = sampler.nvml_problem();
+  session.driver_version = sampler.driver_version();
+  session.gpus = sampler.gpus();
+  session.samples = sampler.samples();
+  for (const auto& [pid, seen] : sampler.processes()) session.processes.push_back(seen);
+  session.processes_left_out = sampler.processes_left_out();
+}
+
+Session begin_session() {
+  Session session;
+  char host[256] = "";
+  gethostname(host, sizeof(host) - 1);
+  session.host = host;
+  session.cores = static_cast<int>(std::thread::hardware_concurrency());
+  session.started_ns = clock_ns(CLOCK_REALTIME);
+  return session;
+}
+
+Status write_session(const Session& session, const std::string& folder) {
+  return write_private(folder + "/session.json",
+                       to_json(session).dump(1, ' ', false, Json::error_handler_t::replace));
+}
+
+}  // namespace
+
+Result<std::string> make_folder(const std::string& wanted) {
+  std::error_code failed;
+  if (wanted.empty()) {
+    const char* temporary = std::getenv("TMPDIR");
+    std::string name = std::string(temporary != nullptr && *temporary == '/' ? temporary : "/tmp") +
+                       "/tracefire-prove-XXXXXX";
+    if (mkdtemp(name.data()) == nullptr) {
+      return error(ErrorCode::kFileNotFound, "no folder could be made in ",
+                   fs::path(name).parent_path().string(), ": ", std::strerror(errno));
+    }
+    return name;
+  }
+  const fs::path path = fs::absolute(wanted, failed);
+  fs::create_directories(path.parent_path(), failed);
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    return error(ErrorCode::kFileNotFound, path.string(),
+                 " could not be made: ", std::strerror(errno));
+  }
+  const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  struct stat info {};
+  const bool known = folder >= 0 && fstat(folder, &info) == 0;
+  const bool mine = known && info.st_uid == geteuid();
+  const bool empty = mine && fs::is_empty(path, failed) && !failed;
+  const bool closed = empty && fchmod(folder, 0700) == 0;
+  if (folder >= 0) close(folder);
+  if (!closed) {
+    return error(ErrorCode::kBadUsage, path.string(), " is ",
+                 !known  ? "no folder"
+                 : !mine ? "another user's folder"
+                         : "not empty",
+                 ". Expected a folder of yours that is new or empty.");
+  }
+  return path.string();
+}
+
+Status write_private(const std::string& path, std::string_view text) {
+  const std::string fresh = path + ".new";
+  const int file = open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+  bool good = file >= 0;
+  while (good && !text.empty()) {
+    const ssize_t n = write(file, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    good = n > 0;
+    if (good) text.remove_prefix(static_cast<size_t>(n));
+  }
+  int code = errno;
+  if (file >= 0) close(file);
+  if (good && rename(fresh.c_str(), path.c_str()) != 0) {
+    good = false;
+    code = errno;
+  }
+  if (good) return {};
+  return error(ErrorCode::kFileNotFound, path, " could not be written: ", std::strerror(code));
+}
+
+Result<TracePlan> plan_tracing(const RunOptions& options) {
+  TracePlan plan;
+  TF_ASSIGN(plan.library, find_inject_library());
+  plan.folder = options.folder;
+  plan.window_limit = options.window_limit;
+  plan.graphs_by_node = options.graphs_by_node;
+  plan.beat_ms = options.beat_ms;
+  if (!options.command.empty()) plan.cupti = find_cupti(options.command.front());
+  return plan;
+}
+
+Result<Session> run_and_record(const RunOptions& options) {
+  Session session = begin_session();
+  session.command = redacted_words(options.command);
+  session.version = options.version;
+  session.environment = shown_environment();
+  std::vector<std::string> command = options.command;
+  Variables variables;
+  const char* taken = std::getenv("CUDA_INJECTION64_PATH");
+  if (taken != nullptr && *taken != '\0') {
+    session.tracing =
+        concat_text("another tool is injected already: CUDA_INJECTION64_PATH is ", taken);
+  } else if (const Result<TracePlan> plan = plan_tracing(options); !plan.ok()) {
+    session.tracing = plan.status().message();
+  } else {
+    const WrappedCommand wrapped = wrap_command(command, *plan);
+    command = wrapped.command;
+    session.notes = wrapped.notes;
+    variables = trace_variables(*plan);
+    session.tracing = "on";
+  }
+
+  nvidia::Stack stack(nvidia::SearchOptions::from_environment());
+  Sampler sampler(stack);
+  const int64_t begun = clock_ns(CLOCK_MONOTONIC);
+  session.ending =
+      run_program(command, variables, options.sample_ms, [&](pid_t pid) { sampler.look(pid); });
+  session.wall_ns = clock_ns(CLOCK_MONOTONIC) - begun;
+  take_over(sampler, stack, session);
+  TF_RETURN_IF_ERROR(write_session(session, options.folder));
+  return session;
+}
+
+Result<Session> watch_process(pid_t pid, double seconds, const std::string& folder) {
+  if (pid <= 0 || (kill(pid, 0) != 0 && errno == ESRCH)) {
+    return error(ErrorCode::kFileNotFound, "there is no process ", pid);
+  }
+  Session session = begin_session();
+  session.tracing = "the process was watched from outside: CUPTI cannot be loaded into it";
+  sigset_t stop;
+  sigset_t mask;
+  sigemptyset(&stop);
+  for (const int s : {SIGINT, SIGTERM}) sigaddset(&stop, s);
+  sigprocmask(SIG_BLOCK, &stop, &mask);
+  nvidia::Stack stack(nvidia::SearchOptions::from_environment());
+  Sampler sampler(stack);
+  const int64_t begun = clock_ns(CLOCK_MONOTONIC);
+  const auto elapsed = [&] { return clock_ns(CLOCK_MONOTONIC) - begun; };
+  const timespec period{0, 250000000};
+  do {
+    sampler.look(pid);
+    if (sigtimedwait(&stop, nullptr, &period) > 0) break;
+  } while ((seconds <= 0 || static_cast<double>(elapsed()) < seconds * 1e9) &&
+           (kill(pid, 0) == 0 || errno != ESRCH));
+  sigprocmask(SIG_SETMASK, &mask, nullptr);
+  session.wall_ns = elapsed();
+  take_over(sampler, stack, session);
+  if (session.processes.empty()) {
+    return error(ErrorCode::kFileNotFound, "process ", pid, " ended before it could be looked at");
+  }
+  for (const ProcessSeen& p : session.processes) {
+    if (p.pid == pid) session.command = {redacted(printable(p.command))};
+    session.ending.user_ns += p.cpu_ns;
+  }
+  TF_RETURN_IF_ERROR(write_session(session, folder));
+  return session;
+}
+
+}  // namespace tracefire::inject

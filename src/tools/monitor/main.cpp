@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+// tracefire-monitor: the monitor as a program of its own, which needs no libtracefire.so.
+#include "tools/monitor/monitor.h"
+
+int main(int argc, char** argv) {
+  return tracefire::monitor::run_arguments({argv + 1, argv + argc}, {TRACEFIRE_VERSION, ""});
+}

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/monitor/options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+
+#include "core/base/text.h"
+#include "tools/monitor/judge/alerts.h"
+#include "tools/monitor/judge/webhook.h"
+#include "tools/monitor/show/escape.h"
+#include "tools/monitor/show/format.h"
+#include "tools/monitor/show/query_gpu.h"
+
+namespace tracefire::monitor {
+namespace {
+
+std::string shown(const std::string& value) {
+  return "'" + escape(value.substr(0, 100), Sink::kLog) + "'";
+}
+
+Status flag(bool& target) {
+  target = true;
+  return {};
+}
+
+template <class T>
+Status number(const char* name, const std::string& text, T least, T most, T* target) {
+  T value{};
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (end.ec != std::errc() || end.ptr != text.data() + text.size() || value < least ||
+      value > most) {
+    return error(ErrorCode::kBadUsage, name, ": ", shown(text), " is not a whole number from ",
+                 least, " to ", most, ".");
+  }
+  *target = value;
+  return {};
+}
+
+Status set_time(const char* name, const std::string& text, std::chrono::milliseconds* target) {
+  const Result<std::chrono::milliseconds> time = parse_time(text);
+  if (!time.ok()) return time.status().prefixed(name);
+  *target = *time;
+  return {};
+}
+
+Status set_gpus(Options& o, const std::string& text) {
+  o.gpus.clear();
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    if (end > begin) o.gpus.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  if (o.gpus.empty()) {
+    return error(ErrorCode::kBadUsage, "--gpus: nothing is named. Expected indices or UUIDs: 0,2.");
+  }
+  return {};
+}
+
+Status set_serve(Options& o, const std::string& text) {
+  o.serve = true;
+  return text.empty() ? Status() : parse_address(text, &o.host, &o.port);
+}
+
+Status set_color(Options& o, const std::string& text) {
+  if (text == "auto") {
+    o.color = ColorChoice::kAuto;
+  } else if (text == "always") {
+    o.color = ColorChoice::kAlways;
+  } else if (text == "never") {
+    o.color = ColorChoice::kNever;
+  } else {
+    return error(ErrorCode::kBadUsage, "--color: ", shown(text),
+                 " is not known. Expected auto, always or never.");
+  }
+  return {};
+}
+
+Status set_alerts(Options& o, const std::string& text) {
+  TF_ASSIGN(o.alerts, parse_alerts(text));
+  return {};
+}
+
+Status set_webhook(Options& o, const std::string& text) {
+  o.webhook = text;
+  return parse_webhook(text).status();
+}
+
+Status set_log_size(Options& o, const std::string& text) {
+  const Result<uint64_t> bytes = parse_bytes(text);
+  if (!bytes.ok()) return bytes.status().prefixed("--log-size");
+  o.log_bytes = *bytes;
+  return {};
+}
+
+Status set_duration(Options& o, const std::string& text) {
+  std::chrono::milliseconds time{};
+  TF_RETURN_IF_ERROR(set_time("--duration", text, &time));
+  o.duration = time;
+  return {};
+}
+
+Status set_count(Options& o, const std::string& text) {
+  uint64_t count = 0;
+  TF_RETURN_IF_ERROR(number<uint64_t>("--count", text, 1, 1'000'000'000, &count));
+  o.count = count;
+  return {};
+}
+
+using O = Options;
+using S = const std::string;
+constexpr OptionRow kRows[] = {
+    {"What to show", "--once", "", "", false, false,
+     "Look once (two samples, half a second apart), print and end.",
+     [](O& o, S&) { return flag(o.once); }},
+    {"What to show", "--json", "", "", false, false,
+     "JSON, schema tracefire.monitor/1; without --once one line a sample.",
+     [](O& o, S&) { return flag(o.json); }},
+    {"What to show", "--csv", "", "", false, false,
+     "CSV, one line a GPU; without --once the lines of every sample.",
+     [](O& o, S&) { return flag(o.csv); }},
+    {"What to show", "--metrics", "", "", false, false,
+     "Prometheus text of one look, for a textfile collector.",
+     [](O& o, S&) { return flag(o.metrics); }},
+    {"What to show", "--gpus", ",-i,--id", "LIST", false, false,
+     "Only these GPUs: indices or UUIDs, separated by commas.", set_gpus},
+    {"What to show", "--query-gpu", "", "FIELDS", false, false,
+     "nvidia-smi's fields and columns: timestamp,name,utilization.gpu.",
+     [](O& o, S& v) {
+       o.query = v;
+       return parse_query(v).status();
+     }},
+    {"What to show", "--format", "", "FORMAT", false, false,
+     "With --query-gpu: csv, and noheader and nounits where wanted.",
+     [](O& o, S& v) {
+       o.format = v;
+       return parse_query_format(v).status();
+     }},
+    {"What to show", "--help-query-gpu", "", "", false, false, "List the fields of --query-gpu.",
+     [](O& o, S&) { return flag(o.query_help); }},
+    {"What to show", "--color", "", "WHEN", false, false,
+     "auto (the default), always or never. NO_COLOR and TERM=dumb are respected.", set_color},
+    {"What to show", "--read-only", "", "", false, false, "The live view cannot end processes.",
+     [](O& o, S&) { return flag(o.read_only); }},
+    {"When", "--every", ",-l,--loop", "TIME", false, false,
+     "Time between samples: 500ms, 10s, 2m. Default 1s.",
+     [](O& o, S& v) { return set_time("--every", v, &o.every); }},
+    {"When", "--duration", "", "TIME", false, false, "End after this time.", set_duration},
+    {"When", "--count", "", "N", false, false, "End after this many samples.", set_count},
+    {"Log", "--log", "", "FILE", false, false,
+     "Append every sample to FILE, as JSON lines where it ends in .jsonl, else as CSV.",
+     [](O& o, S& v) {
+       o.log = v;
+       return v.empty() ? error(ErrorCode::kBadUsage, "--log: the name of the file is empty.")
+                        : Status();
+     }},
+    {"Log", "--log-size", "", "BYTES", false, false,
+     "Rotate at this size: 50MB, 64MiB. Default 50MB.", set_log_size},
+    {"Log", "--log-keep", "", "N", false, false, "Rotated files to keep. Default 5.",
+     [](O& o, S& v) { return number("--log-keep", v, 0, 1000, &o.log_keep); }},
+    {"Server", "--serve", "", "ADDRESS", true, false,
+     "Serve the web page and /metrics at PORT, HOST or HOST:PORT. Default 127.0.0.1:9422.",
+     set_serve},
+    {"Server", "--allow-host", "", "NAME", false, true,
+     "A further name by which browsers may call the server; may be repeated.",
+     [](O& o, S& v) {
+       o.allowed_hosts.push_back(v);
+       return Status();
+     }},
+    {"Server", "--dcgm-names", "", "", false, false,
+     "Also export the metrics under the names of NVIDIA's DCGM exporter.",
+     [](O& o, S&) { return flag(o.dcgm_names); }},
+    {"Alerts", "--alerts", "", "LIST", false, false,
+     "Tell these on stderr: all, or names such as low_utilization,xid_error.", set_alerts},
+    {"Alerts", "--webhook", "", "URL", false, false,
+     "POST each alert as JSON to this http:// address.", set_webhook},
+    {"Alerts", "--fail-on-alert", "", "", false, false,
+     "End with exit status 3 at the first alert.", [](O& o, S&) { return flag(o.fail_on_alert); }},
+};
+
+constexpr UsageExample kExamples[] = {
+    {"tracefire monitor", "The live view; h shows its keys."},
+    {"tracefire monitor --once --json | jq '.gpus[].health'",
+     "How well each GPU is used, and why."},
+    {"tracefire monitor --log gpu.csv --every 10s", "A log that is rotated at 50 MB."},
+    {"tracefire monitor --serve", "Charts at http://127.0.0.1:9422/, metrics at /metrics."},
+    {"tracefire monitor --alerts all --fail-on-alert --duration 10m",
+     "In a job script: exit status 3 where a GPU idles, heats up or fails."},
+    {"tracefire monitor --query-gpu=timestamp,name,utilization.gpu,memory.used --format=csv",
+     "The columns of nvidia-smi."},
+};
+
+const OptionRow* find_option(const std::string& name) {
+  for (const OptionRow& row : kRows) {
+    if (name == row.name) return &row;
+    const std::string aliases = std::string(row.aliases) + ",";
+    if (aliases.size() > 1 && aliases.find("," + name + ",") != std::string::npos) return &row;
+  }
+  return nullptr;
+}
+
+Status unknown_option(const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const OptionRow& row : kRows) names.push_back(row.name);
+  const std::string close = closest_name(name, names);
+  return error(ErrorCode::kBadUsage, "there is no option ", shown(name), ".",
+               close.empty() ? "" : " Did you mean " + close + "?", " See --help.");
+}
+
+}  // namespace
+
+std::span<const OptionRow> option_rows() { return kRows; }
+std::span<const UsageExample> usage_examples() { return kExamples; }
+
+Result<std::chrono::milliseconds> parse_time(const std::string& text) {
+  double value = 0;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string unit(end.ptr, text.data() + text.size());
+  double milliseconds = -1;
+  if (end.ec == std::errc() && std::isfinite(value)) {
+    if (unit == "ms") milliseconds = value;
+    if (unit == "s" || unit.empty()) milliseconds = value * 1e3;
+    if (unit == "m" || unit == "min") milliseconds = value * 60e3;
+    if (unit == "h") milliseconds = value * 3600e3;
+  }
+  if (!(milliseconds >= 50 && milliseconds <= 24 * 3600e3)) {
+    return error(ErrorCode::kBadUsage, ": ", shown(text),
+                 " is no time from 50ms to 24h. Expected a form like 500ms, 10s, 2m or 1h.");
+  }
+  return std::chrono::milliseconds(static_cast<int64_t>(milliseconds));
+}
+
+Result<uint64_t> parse_bytes(const std::string& text) {
+  static constexpr struct {
+    const char* unit;
+    double factor;
+  } kUnits[] = {{"", 1},     {"B", 1},      {"kB", 1e3},      {"KB", 1e3},           {"MB", 1e6},
+                {"GB", 1e9}, {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824.0}, {"k", 1e3},
+                {"M", 1e6},  {"G", 1e9}};
+  double value = 0;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string unit(end.ptr, text.data() + text.size());
+  for (const auto& known : kUnits) {
+    if (end.ec != std::errc() || unit != known.unit) continue;
+    const double bytes = value * known.factor;
+    if (bytes >= 1000 && bytes <= 1e15) return static_cast<uint64_t>(bytes);
+  }
+  return error(ErrorCode::kBadUsage, ": ", shown(text),
+               " is no size from 1kB to 1000TB. Expected a form like 50MB, 64MiB or 1GB.");
+}
+
+Status parse_address(const std::string& text, std::string* host, int* port) {
+  std::string h = text;
+  std::string p;
+  const size_t bracket = text.rfind(']');
+  const size_t colon = text.rfind(':');
+  if (!text.empty() && text.find_first_not_of("0123456789") == std::string::npos) {
+    p = text;
+    h.clear();
+  } else if (colon != std::string::npos && (bracket == std::string::npos || colon > bracket)) {
+    h = text.substr(0, colon);
+    p = text.substr(colon + 1);
+  }
+  if (h.size() >= 2 && h.front() == '[' && h.back() == ']') h = h.substr(1, h.size() - 2);
+  if (!h.empty()) *host = h == "localhost" ? "127.0.0.1" : h;
+  return p.empty() ? Status() : number("--serve", p, 0, 65535, port);
+}
+
+Status check_options(Options& o) {
+  const auto both = [](const char* a, const char* b) {
+    return error(ErrorCode::kBadUsage, a, " and ", b, " do not go together. Leave one out.");
+  };
+  if (o.json && o.csv) return both("--json", "--csv");
+  if (o.metrics && (o.json || o.csv)) return both("--metrics", "--json or --csv");
+  if (o.once && o.serve) return both("--once", "--serve");
+  if (o.once && !o.log.empty()) return both("--once", "--log");
+  if (!o.query.empty() && (o.json || o.csv || o.metrics || o.serve || !o.log.empty())) {
+    return both("--query-gpu", "--json, --csv, --metrics, --log or --serve");
+  }
+  if (!o.query.empty() && o.format.empty()) {
+    return error(ErrorCode::kBadUsage,
+                 "--query-gpu needs --format=csv[,noheader][,nounits], as nvidia-smi does.");
+  }
+  if (o.query.empty() && !o.format.empty()) {
+    return error(ErrorCode::kBadUsage, "--format goes with --query-gpu=FIELDS only.");
+  }
+  if ((!o.webhook.empty() || o.fail_on_alert) && o.alerts.empty()) {
+    for (int i = 0; i < health::kAlertCount; ++i) o.alerts.insert(static_cast<health::Alert>(i));
+  }
+  return {};
+}
+
+Result<Options> parse_options(const std::vector<std::string>& arguments, bool* help) {
+  Options options;
+  *help = false;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    std::string name = arguments[i];
+    if (name == "--help" || name == "-h") {
+      *help = true;
+      return options;
+    }
+    std::optional<std::string> value;
+    const size_t equals = name.find('=');
+    if (equals != std::string::npos && name.rfind("--", 0) == 0) {
+      value = name.substr(equals + 1);
+      name.resize(equals);
+    }
+    const OptionRow* row = find_option(name);
+    if (row == nullptr) return unknown_option(name);
+    const bool is_flag = row->value[0] == '\0';
+    if (is_flag && value) {
+      return error(ErrorCode::kBadUsage, row->name, " takes no value.");
+    }
+    if (!is_flag && !value) {
+      const bool more = i + 1 < arguments.size() && arguments[i + 1].rfind('-', 0) != 0;
+      if (more) {
+        value = arguments[++i];
+      } else if (!row->optional_value) {
+        return error(ErrorCode::kBadUsage, row->name, " needs a value: ", row->name, " ",
+                     row->value, ".");
+      }
+    }
+    TF_RETURN_IF_ERROR(row->set(options, value.value_or("")));
+  }
+  TF_RETURN_IF_ERROR(check_options(options));
+  return options;
+}
+
+std::string help_text() {
+  std::string text =
+      "usage: tracefire monitor [options]\n\n"
+      "Shows what the GPUs of this machine do: a live view in a terminal, one look as text, JSON "
+      "or\n"
+      "CSV, a log, a web page with metrics for Prometheus, alerts. Reads NVML, for any "
+      "framework.\n";
+  std::string group;
+  for (const OptionRow& row : kRows) {
+    if (group != row.group) text += std::string("\n") + row.group + "\n";
+    group = row.group;
+    std::string left = std::string("  ") + row.name;
+    std::string aliases = row.aliases;
+    for (size_t at = aliases.find(','); at != std::string::npos; at = aliases.find(',', at + 2)) {
+      aliases.insert(at + 1, " ");
+    }
+    left += aliases;
+    if (row.value[0] != '\0') {
+      left +=
+          row.optional_value ? std::string(" [") + row.value + "]" : std::string(" ") + row.value;
+    }
+    text += print("%-30s %s\n", left.c_str(), row.help);
+  }
+  text += "  --help, -h                     This text.\n\nExamples\n";
+  for (const UsageExample& example : kExamples) {
+    text += std::string("  ") + example.command + "\n      " + example.words + "\n";
+  }
+  return text +
+         "\nExit status: 0; 1 where NVML could not be read, with an answer that says why; 2 for "
+         "wrong\n"
+         "usage; 3 where --fail-on-alert saw an alert.\n";
+}
+
+}  // namespace tracefire::monitor

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the program build/bin/tracefire as a person's shell would."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from json_schema import errors
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("TRACEFIRE_BUILD_DIR", ROOT / "build"))
+PROGRAM = BUILD / "bin" / "tracefire"
+SCHEMAS = {
+    json.loads(path.read_text())["properties"]["schema"]["const"]: json.loads(path.read_text())
+    for path in (ROOT / "schema" / "cli").glob("*.json")
+}
+
+
+def pytest_collection_modifyitems(items):
+    if not PROGRAM.exists():
+        for item in items:
+            if item.path.parent == pathlib.Path(__file__).parent:
+                item.add_marker(pytest.mark.skip(f"{PROGRAM} is not built: run make"))
+
+
+class Cli:
+    """The program with an environment of its own: an empty home, no setting, no terminal."""
+
+    def __init__(self, home):
+        self.home = home
+        kept = {k: v for k, v in os.environ.items() if not re.match("TRACEFIRE_|XDG_|NO_COLOR|COLUMNS", k)}
+        self.env = {**kept, "HOME": str(home), "TERM": "xterm-256color"}
+        # Added by tests of commands that need a GPU's NVML: a stand-in with one H200.
+        (home / "driver").mkdir()
+        (home / "driver" / "libnvidia-ml.so.1").symlink_to(BUILD / "tests" / "libtf_fake_nvml_new.so")
+        self.nvml = {"TRACEFIRE_CUDA_PATH": str(home / "driver")}
+
+    def __call__(self, *words, status=0, env=None, **options):
+        """Runs `tracefire WORDS`; env adds variables, or removes those that are None."""
+        all_env = {**self.env, **(env or {})}
+        all_env = {k: v for k, v in all_env.items() if v is not None}
+        done = subprocess.run(
+            [PROGRAM, *words], capture_output=True, timeout=120, env=all_env, **options
+        )
+        done.out = done.stdout.decode()
+        done.err = done.stderr.decode()
+        if status is not None:
+            assert done.returncode == status, (words, done.returncode, done.out, done.err)
+        return done
+
+    def json(self, *words, **options):
+        """The document that a command prints with --json; it must fit its published schema."""
+        done = self(*words, "--json", **options)
+        document = json.loads(done.stdout)
+        assert document["schema"] in SCHEMAS, "schema/cli/ has no such schema"
+        problems = list(errors(document, SCHEMAS[document["schema"]]))
+        assert not problems, problems
+        return document
+
+    def commands(self):
+        section = self("--help").out.split("\ncommands:\n")[1].split("\n\n")[0]
+        return re.findall(r"^  (\w+)", section, re.M)
+
+    def config(self, text, folder=".config"):
+        path = self.home / folder / "tracefire" / "config"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+
+@pytest.fixture
+def cli(tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    return Cli(home)
+
+
+@pytest.fixture
+def emulated(cli, tmp_path):
+    """Environment in which the driver and its libraries are the emulator of the C++ tests."""
+    emulator = BUILD / "tests" / "libtf_cuda_emulator.so"
+    if not emulator.exists():
+        pytest.skip("the emulator of NVIDIA's libraries is not built")
+    folder = tmp_path / "emulated"
+    folder.mkdir()
+    for name in ("libcuda.so.1", "libnvidia-ml.so.1", "libnvrtc.so.13", "libcublasLt.so.13"):
+        (folder / name).symlink_to(emulator)
+    return {"TRACEFIRE_CUDA_PATH": str(folder)}

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tracefire demo`: real training through the C++ library, from any folder, without Python."""
+
+import fcntl
+import json
+import os
+import pathlib
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+import pytest
+
+from conftest import BUILD, PROGRAM, SCHEMAS
+from json_schema import errors
+
+VERDICTS = ("on-gpu", "partly-on-gpu", "on-cpu")
+
+
+def check_result(stdout, path):
+    """The last two lines and the file say the same, and the file fits its published schema."""
+    accuracy, verdict = stdout.splitlines()[-2:]
+    assert re.fullmatch(r"accuracy 0\.\d{4}", accuracy)
+    assert verdict in [f"verdict {word}" for word in VERDICTS]
+    result = json.loads(pathlib.Path(path).read_text())
+    problems = list(errors(result, SCHEMAS["tracefire.demo/1"]))
+    assert not problems, problems
+    assert f"accuracy {result['accuracy']:.4f}" == accuracy
+    assert f"verdict {result['verdict']}" == verdict
+    assert result["sizes"] == {"train": 1437, "test": 360, "pixels": 64, "classes": 10}
+    # The table above the last lines is the proof in the file.
+    for row in result["proof"]["rows"]:
+        assert re.search(rf"^{row['op']}\s+{row['device']}\s+\S+", stdout, re.M)
+    return result
+
+
+def test_it_learns_and_says_where(tmp_path):
+    """With nothing on PATH, no home and no terminal, in a folder of its own."""
+    done = subprocess.run(
+        [PROGRAM, "demo", "--json", "demo.json"], capture_output=True, text=True, timeout=120,
+        stdin=subprocess.DEVNULL, cwd=tmp_path, env={"HOME": "/nonexistent"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    result = check_result(done.stdout, tmp_path / "demo.json")
+    assert result["accuracy"] >= 0.95
+    assert result["epochs"] == 40 and result["batch"] == 64
+    lines = done.stderr.splitlines()
+    assert lines[0] == "devices: " + ", ".join(result["devices"])
+    assert ("no GPU is used: " + result["why_no_gpu"] in lines) == bool(result["why_no_gpu"])
+    epochs = [line for line in lines if line.startswith("epoch")]
+    assert len(epochs) == 10 and "\r" not in done.stderr
+    assert re.fullmatch(r"epoch  40/40  loss \d\.\d{4}  accuracy \d\.\d{4}", epochs[-1])
+
+
+def test_the_seed_decides_the_figures(cli):
+    first, again = (cli("demo", "--epochs", "2", "--seed", "7", status=1) for _ in range(2))
+    other = cli("demo", "--epochs", "2", "--seed", "8", status=1)
+    assert first.err == again.err and first.out == again.out
+    assert first.err != other.err
+
+
+def test_below_the_least_accuracy_it_fails_but_says_all(cli, tmp_path):
+    done = cli("demo", "--epochs", "1", "--json", str(tmp_path / "d.json"), status=1)
+    assert check_result(done.out, tmp_path / "d.json")["accuracy"] < 0.95
+
+
+@pytest.mark.parametrize("words", [("--epochs", "0"), ("--batch", "-1"), ("--seed", "-2"), ("--epochs", "x")])
+def test_wrong_numbers_are_refused_before_anything_runs(cli, words):
+    done = cli("demo", *words, status=2)
+    assert done.out == "" and "TF-E0502" in done.err and "devices" not in done.err
+
+
+def test_a_result_that_cannot_be_written_is_an_error(cli):
+    done = cli("demo", "--epochs", "1", "--json", "/nonexistent/demo.json", status=1)
+    assert "[TF-E0404] the file /nonexistent/demo.json cannot be written: No such file or directory" in done.err
+    assert "accuracy" not in done.out
+
+
+def interrupted_after(lines, *words):
+    """Runs the demo, sends it SIGINT after so many lines of talk; gives what it said and its status."""
+    process = subprocess.Popen(
+        [PROGRAM, "demo", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    talk = [process.stderr.readline() for _ in range(lines)]
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    return process.returncode, out, "".join(talk) + err
+
+
+def test_interrupted_training_says_how_far_it_came():
+    talk = 1 if "on-gpu" in verdict_here() else 2
+    status, out, err = interrupted_after(talk, "--epochs", "1000000")
+    assert status == 130, err
+    assert out == ""
+    assert re.search(r"^finished \d+ of 1000000 epochs: loss \d\.\d+  accuracy \d\.\d+$", err, re.M), err
+    assert "TF-E0501" in err and "Traceback" not in err
+
+
+def verdict_here():
+    return subprocess.run([PROGRAM, "demo", "--epochs", "1"], capture_output=True, text=True).stdout
+
+
+@pytest.mark.slow
+def test_with_a_gpu_every_step_runs_on_it(cli, emulated, tmp_path):
+    """The emulator runs the kernels that the GPU would run, so that the figures are right, too."""
+    here = cli("demo", "--epochs", "2", status=1)
+    done = cli("demo", "--epochs", "2", "--json", tmp_path / "demo.json", status=1, env=emulated)
+    result = check_result(done.out, tmp_path / "demo.json")
+    assert result["verdict"] == "on-gpu" and result["devices"] == ["/GPU:0", "/CPU:0"]
+    assert done.err.startswith("devices: /GPU:0, /CPU:0\n") and "no GPU" not in done.err
+    proof = result["proof"]
+    assert {row["device"] for row in proof["rows"]} == {"/GPU:0"}
+    # An epoch is one captured graph and one for the partial batch; so is the test.
+    assert proof["graph_launches"] == 2 * 3 and proof["variable_copies"] == 0
+
+    def figures(text):
+        return [float(number) for number in re.findall(r"(?:loss|accuracy) ([\d.]+)", text)]
+
+    assert figures(done.err) == pytest.approx(figures(here.err), abs=2e-3)
+
+
+def test_with_a_driver_that_is_too_old_it_trains_on_the_processor_and_says_why(cli, emulated):
+    done = cli("demo", "--epochs", "2", status=1, env={**emulated, "TF_EMU_CUDA": "11040"})
+    assert done.err.splitlines()[0] == "devices: /CPU:0"
+    (why,) = re.findall(r"^no GPU is used: (.+)$", done.err, re.M)
+    assert "driver supports CUDA 11.4" in why and "Update" in why
+    assert done.out.endswith("verdict on-cpu\n")
+
+
+@pytest.mark.parametrize("columns", [100, 40])
+def test_on_a_terminal_one_line_moves(cli, columns):
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen([PROGRAM, "demo"], stdout=subprocess.DEVNULL, stderr=its, env=cli.env)
+    os.close(its)
+    said = b""
+    while True:
+        try:
+            said += os.read(ours, 4096)
+        except OSError:  # the other end has closed
+            break
+    os.close(ours)
+    assert process.wait() == 0
+    moves = said.decode().replace("\x1b[K", "").split("\r")
+    epochs = [m for m in moves if "epoch" in m]
+    assert len(epochs) == 40
+    assert all(len(m.rstrip("\n")) < columns for m in epochs)
+    assert all(m.startswith("[#" if columns == 100 else "epoch") for m in epochs[3:])
+    assert epochs[-1].startswith("[" + 30 * "#" + "] epoch  40/40") == (columns == 100)
+
+
+def test_it_gives_the_same_as_the_demo_in_python(tmp_path):
+    """Same network, split, lines and document; not the same numbers, for Keras draws its own seeds."""
+    pytest.importorskip("sklearn")
+    if not list((BUILD / "python" / "tracefire").glob("_core*.so")):
+        pytest.skip("the Python module is not built")
+    done = subprocess.run(
+        [sys.executable, "-m", "tracefire.demo", "--json", tmp_path / "demo.json"], capture_output=True,
+        text=True, timeout=300, env={**os.environ, "PYTHONPATH": str(BUILD / "python")},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert check_result(done.stdout, tmp_path / "demo.json")["accuracy"] >= 0.95

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tracefire-prove reports, and how the tracing reaches containers and other hosts."""
+import html.parser
+import json
+import os
+import pathlib
+import shlex
+import shutil
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from prove_tools import BUILD, ROOT, Sandbox
+
+sys.path.insert(0, str(ROOT / "tests" / "cli"))
+from json_schema import errors  # noqa: E402
+
+SCHEMA = json.loads((ROOT / "schema" / "cli" / "prove.json").read_text())
+
+
+@pytest.fixture
+def box(tmp_path):
+    return Sandbox(tmp_path)
+
+
+def report_of(done):
+    document = json.loads(done.stdout)
+    assert list(errors(document, SCHEMA)) == []
+    return document
+
+
+def test_healthy_program(box, tmp_path):
+    done = box.prove("--json", "--out", tmp_path / "out", "--", box.program, "training", "60")
+    assert done.returncode == 0
+    report = report_of(done)
+    assert report["verdict"] == "on-gpu" and report["evidence"] == "traced"
+    assert report["kernel_count"] == 120 and report["launches"] == 60 * 2
+    assert {c["class"] for c in report["classes"]} == {"matmul", "elementwise"}
+    assert report["copies"][0]["bytes"] == 60 << 20
+    assert report["memory_peak"] == 2 << 30
+    assert report["processes"][0]["gpus"][0]["name"] == "Emulated GPU"
+    assert report["processes"][0]["clean_end"] and report["notes"] == []
+    # The program says it is busy for 93.5 % of each step; a step takes a little longer than planned.
+    assert 0.5 < report["busy_share"] <= 0.96
+
+
+def test_from_gives_the_same_report(box, tmp_path):
+    first = report_of(box.prove("--json", "--out", tmp_path / "out", "--", box.program, "training", "20"))
+    again = box.prove("--json", "--from", tmp_path / "out")
+    assert again.returncode == 0
+    assert report_of(again) == first
+    assert json.loads((tmp_path / "out" / "report.json").read_text()) == first
+    text = box.prove("--from", tmp_path / "out").stdout
+    assert text == (tmp_path / "out" / "report.txt").read_text()
+    assert "verdict   on-gpu" in text and "Evidence, not attestation" in text
+
+
+def test_reports_are_private_and_self_contained(box, tmp_path):
+    box.prove("--quiet", "--out", tmp_path / "out", "--", box.program, "training", "20", "--token=hf_0123456789abcdef01",
+              AWS_SECRET_ACCESS_KEY="topsecretvalue", NCCL_DEBUG="INFO", NCCL_AUTH_TOKEN="othersecret")
+    names = {p.name for p in (tmp_path / "out").iterdir()}
+    assert {"report.txt", "report.json", "report.html", "trace.json", "session.json"} <= names
+    for path in (tmp_path / "out").rglob("*"):
+        if path.is_dir():
+            continue
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+        if path.suffix not in (".win", ".sum", ".pb"):
+            for secret in ("hf_0123456789abcdef01", "topsecretvalue", "othersecret"):
+                assert secret not in path.read_text(), path
+    assert json.loads((tmp_path / "out" / "report.json").read_text())["environment"]["NCCL_DEBUG"] == "INFO"
+
+    class Page(html.parser.HTMLParser):
+        tags = set()
+
+        def handle_starttag(self, tag, attributes):
+            self.tags.add(tag)
+            for name, value in attributes:
+                assert not name.startswith("on") and name not in ("src", "href"), (tag, name, value)
+    Page().feed((tmp_path / "out" / "report.html").read_text())
+    assert "svg" in Page.tags and "script" not in Page.tags
+    trace = json.loads((tmp_path / "out" / "trace.json").read_text())["traceEvents"]
+    assert sum(e["ph"] == "X" and e["tid"] >= 1 << 24 for e in trace) == 60
+    assert all(e.get("dur", 0) >= 0 for e in trace)
+
+
+def fields(data):
+    """(number, value) of each field of a protobuf message: integers and bytes."""
+    def varint(at):
+        value = shift = 0
+        while True:
+            value |= (data[at] & 127) << shift
+            shift, at = shift + 7, at + 1
+            if data[at - 1] < 128:
+                return value, at
+    at = 0
+    while at < len(data):
+        key, at = varint(at)
+        value, at = varint(at)
+        if key & 7 == 2:
+            value, at = data[at:at + value], at + value
+        yield key >> 3, value
+
+
+def test_tensorboard_profile(box, tmp_path):
+    box.prove("--quiet", "--out", tmp_path / "out", "--", box.program, "training", "20")
+    space = (tmp_path / "out" / "tensorboard" / "plugins" / "profile" / "prove" / "host.xplane.pb").read_bytes()
+    plane, = (v for n, v in fields(space) if n == 1)
+    assert dict(fields(plane))[2].startswith(b"/device:GPU:0")
+    metadata = {}
+    for number, value in fields(plane):
+        if number == 4:
+            entry = dict(fields(value))
+            metadata[entry[1]] = dict(fields(entry[2]))[2].decode()
+    line, = (v for n, v in fields(plane) if n == 3)
+    events = [dict(fields(v)) for n, v in fields(line) if n == 4]
+    counts = {}
+    for event in events:
+        counts[metadata[event[1]]] = counts.get(metadata[event[1]], 0) + 1
+    assert len(events) == 60 and counts["copy"] == 20
+    gemm = next(k for k, v in metadata.items() if "gemm" in v)
+    assert {e[3] for e in events if e[1] == gemm} == {4_660_000_000}  # picoseconds
+
+
+def test_required_verdict(box, tmp_path):
+    assert box.prove("--quiet", "--require", "on-gpu", "--", box.program, "training", "20").returncode == 0
+    assert box.prove("--quiet", "--require", "on-gpu", "--", "true").returncode == 3
+    assert box.prove("--quiet", "--require", "on-gpu", "--", "sh", "-c", "exit 5").returncode == 5
+    assert box.prove("--require", "in-orbit", "--", "true").returncode == 2
+
+
+def test_program_without_gpu_runs_all_the_same(box):
+    done = box.prove("--", "sh", "-c", "echo done")
+    assert done.stdout == "done\n" and done.returncode == 0
+    assert "verdict   on-cpu" in done.stderr and "tracefire doctor" in done.stderr
+
+
+def test_ranks_are_merged(box, tmp_path):
+    report = report_of(box.prove("--json", "--", box.program, "children", "20"))
+    assert sorted(p["rank"] for p in report["processes"]) == [0, 1]
+    assert all(p["ranks"] == 2 for p in report["processes"])
+    assert report["kernel_count"] == 80
+
+
+@pytest.mark.parametrize("variables, state", [({"TF_FAKE_CUPTI_TAKEN": "1"}, "cupti-taken"),
+                                              ({"TF_FAKE_CUPTI_VERSION": "18"}, "cupti-too-old"),
+                                              ({"TF_FAKE_CUPTI_FAIL": "1"}, "failed")])
+def test_cupti_that_cannot_be_used(box, variables, state):
+    done = box.prove("--json", "--", box.program, "training", "3", **variables)
+    assert done.returncode == 0
+    report = report_of(done)
+    # Without NVML there is nothing to fall back to: nothing is claimed.
+    assert report["verdict"] == "unknown" and report["evidence"] == "none"
+    assert report["processes"][0]["tracing"] == state
+
+
+def test_missing_cupti(box):
+    box.cupti.unlink()
+    toolkits = [pathlib.Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")), pathlib.Path("/usr/local/cuda")]
+    if any(list(t.rglob("libcupti.so.1[23]")) for t in toolkits):
+        pytest.skip("a CUDA toolkit with CUPTI is installed here")
+    report = report_of(box.prove("--json", "--", box.program, "training", "3"))
+    assert report["processes"][0]["tracing"] == "no-cupti"
+    assert any("libcupti.so.13 was not found" in note for note in report["notes"])
+
+
+def test_sampling_where_cupti_is_taken(box, tmp_path):
+    """NVML of the emulator shows the GPU but no processes: the fall-back claims nothing it did not see."""
+    emulator = BUILD / "tests" / "libtf_cuda_emulator.so"
+    if not emulator.exists():
+        pytest.skip("the emulator is not built: run make")
+    (tmp_path / "nvml").mkdir()
+    shutil.copy(emulator, tmp_path / "nvml" / "libnvidia-ml.so.1")
+    done = box.prove("--out", tmp_path / "out", "--json", "--", box.program, "training", "60", TF_FAKE_CUPTI_TAKEN="1",
+                     TRACEFIRE_CUDA_PATH=str(tmp_path / "nvml"))
+    assert report_of(done)["verdict"] == "unknown"
+    session = json.loads((tmp_path / "out" / "session.json").read_text())
+    assert session["gpus"][0]["name"] == "Emulated GPU" and session["nvml_problem"] == ""
+
+
+def test_attach_watches_from_outside(box, tmp_path):
+    process = subprocess.Popen([sys.executable, "-c", "import time\nwhile True: sum(range(10000))"])
+    try:
+        done = box.prove("--json", "--attach", process.pid, "--seconds", "1")
+    finally:
+        process.kill()
+        process.wait()
+    assert done.returncode == 0
+    report = report_of(done)
+    assert report["verdict"] == "unknown" and report["cpu_ns"] > 0
+    assert any("watched from outside" in note for note in report["notes"])
+    assert box.prove("--attach", 2**22 - 1).returncode == 2
+
+
+def container_arguments(box, tmp_path, name, *words):
+    """What a container program would be started with: the stand-in prints its arguments."""
+    (tmp_path / "tools").mkdir(exist_ok=True)
+    tool = tmp_path / "tools" / name
+    tool.write_text('#!/bin/sh\nfor a in "$@"; do printf "%s\\n" "$a"; done\n')
+    tool.chmod(0o755)
+    done = box.prove("--quiet", "--", name, *words, PATH=f"{tmp_path / 'tools'}:{os.environ['PATH']}")
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("name", ["docker", "podman"])
+def test_containers_get_what_they_need(box, tmp_path, name):
+    words = container_arguments(box, tmp_path, name, "--context", "x", "run", "--rm", "--gpus", "all", "image", "python", "run")
+    assert words[:3] == ["--context", "x", "run"] and words[-6:] == ["--rm", "--gpus", "all", "image", "python", "run"]
+    added = words[3:-6]
+    volumes = [added[i + 1].split(":") for i, w in enumerate(added) if w == "--volume"]
+    variables = dict(added[i + 1].split("=", 1) for i, w in enumerate(added) if w == "--env")
+    (library, inside_library, mode), (folder, inside_folder) = volumes
+    assert pathlib.Path(library).name == "libtracefire_inject.so" and mode == "ro"
+    assert variables["CUDA_INJECTION64_PATH"] == inside_library
+    assert variables["TRACEFIRE_PROVE_DIR"] == inside_folder
+    assert variables["TRACEFIRE_PROVE_OWNER"] == str(os.geteuid())
+    assert "TRACEFIRE_PROVE_CUPTI" not in variables
+    # Other sub-commands stay as they are.
+    assert container_arguments(box, tmp_path, name, "ps", "-a") == ["ps", "-a"]
+
+
+def test_apptainer_gets_what_it_needs(box, tmp_path):
+    words = container_arguments(box, tmp_path, "apptainer", "exec", "--nv", "image.sif", "python", "x.py")
+    assert words[0] == "exec" and words[1] == "--bind" and words[3] == "--env" and words[5:] == ["--nv", "image.sif", "python", "x.py"]
+    binds = [b.split(":") for b in words[2].split(",")]
+    assert binds[0][2] == "ro" and len(binds) == 2
+    assert f"CUDA_INJECTION64_PATH={binds[0][1]}" in words[4].split(",")
+    assert f"TRACEFIRE_PROVE_DIR={binds[1][1]}" in words[4].split(",")
+
+
+def test_printed_variables_trace_a_program(box, tmp_path):
+    out = tmp_path / "shared folder"
+    done = box.prove("--print-env", "--out", out, box.program, "training", "5")
+    assert done.returncode == 0
+    for word in ("sudo env", "ssh HOST", "sbatch --export=ALL", "kubectl", "volumeMounts"):
+        assert word in done.stdout
+    script = done.stdout + f"\n{shlex.quote(box.program)} training 5\n"
+    subprocess.run(["sh", "-c", script], check=True, env=box.environment, timeout=60)
+    report = report_of(box.prove("--json", "--from", out))
+    assert report["verdict"] == "on-gpu" and report["kernel_count"] == 10
+    assert any("not started by `prove`" in note for note in report["notes"])
+    # The line for sudo works in any shell.
+    line = next(text for text in done.stdout.splitlines() if "sudo env" in text).split("sudo ", 1)[1]
+    subprocess.run(["sh", "-c", line], check=True, env=box.environment, timeout=60)
+    assert report_of(box.prove("--json", "--from", out))["kernel_count"] == 20
+
+
+def test_damaged_records_are_told(box, tmp_path):
+    box.prove("--quiet", "--out", tmp_path / "out", "--", box.program, "children", "5")
+    first, second = sorted((tmp_path / "out").glob("*.sum"))
+    first.write_bytes(b"nonsense")
+    windows = second.with_suffix(".win")
+    windows.write_bytes(windows.read_bytes()[:-5])
+    report = report_of(box.prove("--json", "--from", tmp_path / "out"))
+    assert len(report["processes"]) == 1
+    assert any("not a whole snapshot" in note for note in report["notes"])
+    assert any("torn chunk" in note for note in report["notes"])
+    (tmp_path / "out" / "session.json").write_text('{"schema": "tracefire.prove.session/1", "samples": 3}')
+    done = box.prove("--from", tmp_path / "out")
+    assert done.returncode == 2 and "session.json is damaged" in done.stderr

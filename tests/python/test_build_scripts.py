@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scripts that set up, build and test run on Python 3.8, and without the Python parts."""
+
+import ast
+import glob
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FOR_NEWER = {"make_wheel", "generate_stubs.py"}  # run by .venv's Python alone
+# What Python 3.9 to 3.11 brought; a call of it would fail only when it is reached.
+NEWER = re.compile(
+    r"\.remove(prefix|suffix)\(|functools\.cache\b|waitstatus_to_exitcode|is_relative_to|with_stem\("
+    r"|hardlink_to|strict=|itertools\.pairwise|\bzoneinfo\b|\bgraphlib\b|\btomllib\b|\bExceptionGroup\b"
+    r"|bit_count\(|random\.randbytes|math\.lcm|ast\.unparse"
+)
+
+
+def scripts():
+    for path in sorted((ROOT / "scripts").rglob("*")):
+        if path.is_file() and path.name not in FOR_NEWER and "__pycache__" not in path.parts:
+            with open(path, "rb") as file:
+                first = file.readline()
+            if path.suffix == ".py" or b"python3" in first:
+                yield path
+
+
+class Newer(ast.NodeVisitor):
+    """Things that only running would find: dict | dict, and list[int] that is evaluated."""
+
+    def __init__(self):
+        self.found = []
+
+    def visit_BinOp(self, node):
+        if isinstance(node.op, ast.BitOr) and any(
+            isinstance(side, (ast.Dict, ast.DictComp)) for side in (node.left, node.right)
+        ):
+            self.found.append(f"line {node.lineno}: dict | dict")
+        self.generic_visit(node)
+
+    def visit_Subscript(self, node):
+        if isinstance(node.value, ast.Name) and node.value.id in ("list", "dict", "tuple", "set"):
+            self.found.append(f"line {node.lineno}: {node.value.id}[…]")
+        self.generic_visit(node)
+
+
+@pytest.mark.parametrize("path", list(scripts()), ids=lambda p: p.name)
+def test_a_build_script_is_python_3_8(path):
+    text = path.read_text()
+    tree = ast.parse(text, str(path), feature_version=(3, 8))
+    visitor = Newer()
+    visitor.visit(tree)
+    assert not visitor.found
+    assert not NEWER.search(text), NEWER.search(text)[0]
+
+
+def older_pythons():
+    names = [f"python3.{minor}" for minor in (8, 9, 10)]
+    found = [shutil.which(name) for name in names]
+    found += glob.glob(os.path.expanduser("~/.pyenv/versions/3.[89].*/bin/python"))
+    found += glob.glob(os.path.expanduser("~/.pyenv/versions/3.10.*/bin/python"))
+    for python in filter(None, found):
+        code = "import sys; sys.exit(not (3, 8) <= sys.version_info < (3, 11))"
+        if subprocess.run([python, "-c", code], capture_output=True).returncode == 0:
+            yield python
+
+
+@pytest.mark.slow
+def test_an_older_python_generates_and_checks(tmp_path):
+    python = next(older_pythons(), None)
+    if python is None:
+        pytest.skip("no Python 3.8 to 3.10 here")
+    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": ""}
+
+    def run(*words):
+        done = subprocess.run([python, *words], capture_output=True, text=True, timeout=120, env=env, cwd=ROOT)
+        assert done.returncode == 0, (words, done.stdout, done.stderr)
+
+    for generator in sorted((ROOT / "scripts" / "generate").glob("*.py")):
+        run(generator, "--root", ROOT, "--list-outputs")
+        run(generator, "--root", ROOT, "--out", tmp_path)
+    run("scripts/generate_errors.py", "schema/errors.json", tmp_path / "error_codes.h")
+    for name in ("budgets", "includes", "layout", "words"):
+        run(f"scripts/lint/{name}.py")
+    for name in ("run_tests", "run_doc_blocks"):
+        run(f"scripts/{name}", "--help")
+    deps = os.environ.get("TRACEFIRE_DEPS_DIR", str(ROOT / "build" / "deps"))
+    if pathlib.Path(deps, ".stamps").is_dir():  # else it would download
+        run("scripts/fetch_deps")
+
+
+# ---- the demo and set-up without the Python parts ----
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """scripts/ and requirements/ in a tree whose programs only say how they were called."""
+    shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
+    shutil.copytree(ROOT / "requirements", tmp_path / "requirements")
+
+    def program(path, says):
+        path = tmp_path / path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f'#!/bin/sh\necho {says} "$@" PYTHONPATH=$PYTHONPATH\n')
+        path.chmod(0o755)
+
+    program("build/bin/tracefire", "library")
+    program(".venv/bin/python", "keras")
+    module = tmp_path / "build/python/tracefire/_core.abi3.so"
+    module.parent.mkdir(parents=True)
+    module.touch()
+    return tmp_path
+
+
+def demo(tree, *words, **env):
+    kept = {k: v for k, v in os.environ.items() if k not in ("PYTHON", "BUILD", "PYTHONPATH")}
+    done = subprocess.run(
+        [tree / "scripts" / "demo", *words], capture_output=True, text=True, timeout=30, env={**kept, **env}, cwd="/"
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_the_demo_runs_keras_where_it_can(tree):
+    done = demo(tree, "--epochs", "3")
+    assert done.stdout.split() == [
+        "keras", "-m", "tracefire.demo", "--json", "build/demo.json", "--epochs", "3", "PYTHONPATH=build/python",
+    ]  # fmt: skip
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("lack", ["asked for", "no .venv", "no module"])
+def test_the_demo_runs_the_library_where_keras_cannot(tree, lack):
+    env = {}
+    if lack == "asked for":
+        env = {"PYTHON": "none"}
+    elif lack == "no .venv":
+        shutil.rmtree(tree / ".venv")
+    else:
+        (tree / "build/python/tracefire/_core.abi3.so").unlink()
+    done = demo(tree, "--epochs", "3", **env)
+    assert done.stdout.split()[:6] == ["library", "demo", "--json", "build/demo.json", "--epochs", "3"]
+    assert done.stderr.startswith("demo: without Keras, because ")
+
+
+def test_set_up_can_leave_the_python_parts_out(tree):
+    shutil.rmtree(tree / ".venv")
+    deps = os.environ.get("TRACEFIRE_DEPS_DIR", str(ROOT / "build" / "deps"))
+    if not pathlib.Path(deps, ".stamps").is_dir():
+        pytest.skip("build/deps is not complete, so set-up would download")
+    missing = subprocess.run(
+        f"dpkg-query -W $(grep -hv '^#' {ROOT}/requirements/apt.txt) >/dev/null 2>&1", shell=True
+    ).returncode
+    if missing:
+        pytest.skip("packages of requirements/apt.txt are missing, so set-up would install them")
+    done = subprocess.run(
+        [tree / "scripts" / "setup"], capture_output=True, text=True, timeout=60, cwd="/",
+        env={**os.environ, "PYTHON": "none", "TRACEFIRE_DEPS_DIR": deps},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "the Python parts" in done.stdout and "are left out" in done.stdout
+    assert not (tree / ".venv").exists()
+
+
+def test_set_up_chooses_between_the_names_of_a_package(tree):
+    """`a|b` is there where either is; else the first is asked for that the system knows."""
+    tools = tree / "tools"
+    tools.mkdir()
+    for name, text in {
+        "dpkg-query": 'case "$*" in *" here") echo installed;; esac',
+        "apt-cache": 'case "$*" in *" known") exit 0;; esac; exit 1',
+    }.items():
+        (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tools / name).chmod(0o755)
+    function = re.search(r"^choose_package\(\) \{.*?^\}", (ROOT / "scripts/setup").read_text(), re.M | re.S)[0]
+
+    def chosen(line):
+        return subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", f'{function}\nchoose_package "$1"', "bash", line],
+            capture_output=True, text=True, timeout=30, check=True,
+            env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"},
+        ).stdout  # fmt: skip
+
+    assert chosen("here") == ""
+    assert chosen("gone|here") == ""
+    assert chosen("gone") == "gone"
+    assert chosen("gone|known") == "known"
+    assert chosen("gone|lost") == "gone"
