@@ -7,6 +7,8 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tracefire" DESTINATION "${CMAKE
 install(FILES "${TRACEFIRE_GEN_DIR}/tracefire/ops.h"
         DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tracefire" COMPONENT cpp)
 install(TARGETS tracefire ${TRACEFIRE_PROGRAMS} EXPORT tracefire COMPONENT cpp)
+# What `prove` loads into other programs; it is looked for beside the library and the programs.
+install(TARGETS tracefire_inject LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT cpp)
 install(EXPORT tracefire NAMESPACE tracefire:: DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/tracefire"
         FILE tracefire-config.cmake COMPONENT cpp)
 # The licence of the digits that are embedded in the library.

@@ -46,7 +46,9 @@ set_target_properties(tracefire_python PROPERTIES
 add_custom_target(tracefire_python_packages ALL
   COMMAND "${TRACEFIRE_PYTHON3}" "${PROJECT_SOURCE_DIR}/scripts/link_packages.py"
           "${PROJECT_SOURCE_DIR}/python" "${TRACEFIRE_PYTHON_DIR}"
-  COMMAND "${Python_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/scripts/generate_stubs.py"
+  COMMAND "${CMAKE_COMMAND}" -E env  # a wheel's module looks for its libraries beside itself
+          "LD_LIBRARY_PATH=$<TARGET_FILE_DIR:tracefire>:${TRACEFIRE_DEPS_DIR}/onednn/lib"
+          "${Python_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/scripts/generate_stubs.py"
           "$<TARGET_FILE:tracefire_python>" "${PROJECT_SOURCE_DIR}/python/bindings/_core.pyi.in"
           "${TRACEFIRE_PYTHON_DIR}/tracefire/_core.pyi"
   COMMENT "" VERBATIM)
@@ -57,6 +59,7 @@ if(TRACEFIRE_STATIC_RUNTIME)
   target_link_options(tracefire_python PRIVATE ${static_runtime})
 endif()
 install(TARGETS tracefire_python LIBRARY DESTINATION tracefire COMPONENT python)
+install(TARGETS tracefire_inject LIBRARY DESTINATION tracefire COMPONENT python)
 # The program lies in the package; `tracefire_program` is what pip's command of that name calls.
 install(PROGRAMS "$<TARGET_FILE:tracefire_program>" RENAME tracefire DESTINATION tracefire/bin COMPONENT python)
 install(FILES "${PROJECT_SOURCE_DIR}/python/tracefire_program.py" DESTINATION . COMPONENT python)

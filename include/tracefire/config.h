@@ -91,9 +91,11 @@ TRACEFIRE_API void set_location_source(LocationSource source);
 /// with every variable in the state of the last finished step.
 TRACEFIRE_API void set_interrupt_check(std::function<bool()> check);
 
-/// Waits for all devices; throws the first device failure.
-TRACEFIRE_API void synchronize();
-/// Fires what is pending on this thread.
+/// Fires what is pending on this thread. Throws the failure of a print, assert or host_call that no
+/// value carries; each such failure is thrown once, here, in synchronize() or where a value is next
+/// observed on this thread.
 TRACEFIRE_API void flush();
+/// flush(), then waits for all devices; throws the first device failure.
+TRACEFIRE_API void synchronize();
 
 }  // namespace tracefire

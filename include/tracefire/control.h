@@ -29,7 +29,8 @@ struct HostArray {
   std::vector<char> bytes;
   std::vector<std::string> strings;
 };
-/// Throws to report a failure (kHostCallFailed where the results are observed).
+/// Throws to report a failure: kHostCallFailed where the results are observed or, where nobody holds
+/// any, once by flush() or the next observation on the calling thread.
 using HostFunction = std::function<std::vector<HostArray>(const std::vector<HostArray>&)>;
 
 struct TensorSpec {

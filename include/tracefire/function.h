@@ -24,11 +24,17 @@ class TRACEFIRE_API Function {
 
   /// A stretch of an epoch over data on the device, without a word to the host in between.
   /// For step s in [lo, hi): parameter k of the function receives the rows
-  /// order[s * batch … (s + 1) * batch) of data[k]. `order` is int32 [≥ hi * batch].
-  /// Returns the outputs of the last step (which is why hi > lo is required).
-  /// On a GPU: a captured graph of up to 64 unrolled steps, replayed; nothing is synchronised.
+  /// order[s * batch … (s + 1) * batch) of data[k]. `order` is int32 [≥ hi * batch]; undefined:
+  /// rows as they lie, of which there must be hi * batch. Returns the outputs of the last step
+  /// (which is why hi > lo is required). On a GPU: a captured graph of up to 64 unrolled steps,
+  /// replayed; nothing is synchronised.
   Tensors run_epoch(const Tensors& data, const Tensor& order, int64_t batch, int64_t lo,
                     int64_t hi) const;
+  /// The same, but returns the outputs with the numbers `wanted` of every step: where a step gives
+  /// [n, …], the steps' values joined to [(hi - lo) * n, …]; scalars as [hi - lo]. Throws
+  /// kSymbolUnbound where the size of an output depends on data.
+  Tensors collect_epoch(const Tensors& data, const Tensor& order, int64_t batch, int64_t lo,
+                        int64_t hi, const std::vector<int32_t>& wanted) const;
 
   /// The graph as text, and after compilation the program: steps, devices, kernels, refusals.
   std::string graph_text() const;
@@ -36,6 +42,7 @@ class TRACEFIRE_API Function {
   /// Variables that the function reads or assigns, in the order of its parameters.
   std::vector<Variable> variables() const;
   int parameters() const;
+  int outputs() const;
 
   struct State;
   explicit Function(std::shared_ptr<State> state) : state_(std::move(state)) {}

@@ -23,7 +23,9 @@ struct TRACEFIRE_API Proof {
     double flops = 0;
     double bytes = 0;
   };
-  std::vector<Row> rows;      ///< most work first
+  /// Most work first. There are about 4,096 at most: later kernels and reasons are added up as
+  /// "(various)" for each operation, device and placement.
+  std::vector<Row> rows;
   uint64_t graph_launches = 0;  ///< captured graphs replayed
   uint64_t runs = 0;            ///< programs run without a capture
   uint64_t synchronizations = 0;  ///< times the host waited for a device
@@ -32,7 +34,7 @@ struct TRACEFIRE_API Proof {
   double gpu_flops = 0, cpu_flops = 0;  ///< cpu: fallen back only
   double cpu_by_choice_flops = 0;       ///< placed by hand or on the host by design
   std::string verdict;        ///< "on-gpu" "partly-on-gpu" "on-cpu"
-  std::string precision;      ///< how f32 products were computed
+  std::string precision;      ///< how f32 products were computed: "tf32", "highest" or "highest, tf32"
   /// The whole as a table for people.
   std::string str() const;
   std::string json() const;

@@ -109,14 +109,12 @@ void check_shape(const HostArray& array, const TensorSpec& spec, size_t index) {
            "; expected " + spec.shape.str() + ", as the host call declares");
 }
 
-/// Calls a Python function with NumPy arrays; the GIL is taken for the call alone. `unseen`: the
-/// call has no result by which anybody could learn of a failure, so Python's hook is told.
+/// Calls a Python function with NumPy arrays; the GIL is taken for the call alone.
 class PythonHostFunction {
  public:
-  PythonHostFunction(nb::object function, std::vector<TensorSpec> outputs, bool unseen)
+  PythonHostFunction(nb::object function, std::vector<TensorSpec> outputs)
       : function_(new nb::object(std::move(function)), release_with_gil<nb::object>),
-        outputs_(std::move(outputs)),
-        unseen_(unseen) {}
+        outputs_(std::move(outputs)) {}
 
   std::vector<HostArray> operator()(const std::vector<HostArray>& inputs) const {
     GilAcquire acquired;
@@ -125,11 +123,7 @@ class PythonHostFunction {
       return call(inputs);
     } catch (nb::python_error& error) {
       const std::string text = exception_text(error);
-      if (unseen_) {
-        error.discard_as_unraisable(*function_);
-      } else {
-        keep_cause(text, nb::borrow(error.value()));
-      }
+      keep_cause(text, nb::borrow(error.value()));
       throw std::runtime_error(text);
     }
   }
@@ -161,7 +155,6 @@ class PythonHostFunction {
 
   std::shared_ptr<nb::object> function_;
   std::vector<TensorSpec> outputs_;
-  bool unseen_;
 };
 
 nb::list py_host_call(nb::object function, nb::handle inputs, nb::handle out_specs) {
@@ -175,8 +168,7 @@ nb::list py_host_call(nb::object function, nb::handle inputs, nb::handle out_spe
     outputs.push_back({dtype_of(nb::object(pair[1])), shape_of(nb::object(pair[0]), true)});
   }
   const Tensors args = tensors_of(inputs, "host_call");
-  const HostFunction host = PythonHostFunction(std::move(function), outputs,
-                                               outputs.empty() && !is_tracing());
+  const HostFunction host = PythonHostFunction(std::move(function), outputs);
   return wrap_all(recorded([&] { return host_call(host, args, outputs); }));
 }
 

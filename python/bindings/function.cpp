@@ -2,8 +2,6 @@
 // Tracing: scopes in which operations are recorded or only typed, and the functions they give.
 #include "tracefire/function.h"
 
-#include <nanobind/stl/optional.h>
-
 #include <algorithm>
 #include <numeric>
 
@@ -125,84 +123,58 @@ Tensors call_function(const Function& function, nb::handle args) {
   return recorded([&] { return function(tensors); });
 }
 
-/// 0, 1, 2, …: rows in the order in which they lie.
-Tensor rows_in_order(int64_t count) {
-  return recorded([&] {
-    return apply_op("iota", {}, {{"dtype", DType::kI32}, {"shape", Shape({Dim(count)})}})[0];
-  });
-}
-
-/// The listed outputs (nullopt: all) of every step, one after the other along their first axis.
-Tensors collect_steps(const Function& function, const Tensors& data, const Tensor& order,
-                      int64_t batch, int64_t lo, int64_t hi,
-                      std::optional<std::vector<int64_t>> wanted) {
-  std::vector<Tensors> parts;
-  for (int64_t step = lo; step < hi; ++step) {
-    const Tensors outputs =
-        unlocked([&] { return function.run_epoch(data, order, batch, step, step + 1); });
-    const auto count = static_cast<int64_t>(outputs.size());
-    if (!wanted) {
-      wanted.emplace(outputs.size());
-      std::iota(wanted->begin(), wanted->end(), int64_t{0});
-    }
-    parts.resize(wanted->size());
-    for (size_t i = 0; i < parts.size(); ++i) {
-      const int64_t index = (*wanted)[i];
-      if (index < 0 || index >= count) {
-        fail(ErrorCode::kBadAttribute, "run_epoch was asked to collect output " +
-                                           std::to_string(index) + "; expected numbers below " +
-                                           std::to_string(count));
-      }
-      parts[i].push_back(outputs[static_cast<size_t>(index)]);
-    }
-  }
-  Tensors collected;
-  for (const Tensors& steps : parts) {
-    collected.push_back(
-        recorded([&] { return apply_op("concat", steps, {{"axis", int64_t{0}}})[0]; }));
-  }
-  return collected;
-}
-
 nb::list run_epoch(const Function& function, nb::handle data, nb::handle order, int64_t batch,
                    int64_t lo, int64_t hi, nb::handle collect) {
   const Tensors arrays = tensors_of(data, "run_epoch");
-  const Tensor rows = order.is_none() ? rows_in_order(std::max<int64_t>(hi * batch, 0))
-                                      : tensor_of(order);
-  if (PyObject_IsTrue(collect.ptr()) == 1) {
-    std::optional<std::vector<int64_t>> wanted;  // all
-    if (!PyBool_Check(collect.ptr())) {
-      wanted.emplace();
-      for (nb::handle index : collect) wanted->push_back(nb::cast<int64_t>(index));
-    }
-    return wrap_all(collect_steps(function, arrays, rows, batch, lo, hi, std::move(wanted)));
+  const Tensor rows = order.is_none() ? Tensor() : tensor_of(order);
+  if (PyObject_IsTrue(collect.ptr()) != 1) {
+    return wrap_all(unlocked([&] { return function.run_epoch(arrays, rows, batch, lo, hi); }));
   }
-  return wrap_all(unlocked([&] { return function.run_epoch(arrays, rows, batch, lo, hi); }));
+  std::vector<int32_t> wanted;
+  if (PyBool_Check(collect.ptr())) {
+    wanted.resize(static_cast<size_t>(function.outputs()));
+    std::iota(wanted.begin(), wanted.end(), 0);
+  } else {
+    for (nb::handle index : collect) wanted.push_back(nb::cast<int32_t>(index));
+  }
+  return wrap_all(
+      unlocked([&] { return function.collect_epoch(arrays, rows, batch, lo, hi, wanted); }));
 }
 
 void bind_function_class(nb::module_& m) {
   nb::class_<Function>(m, "Function", nb::dynamic_attr(), nb::is_weak_referenceable(),
                        "A traced function: its graph, the variables it touches and the tensors it "
                        "captured. Compiled when it is first called.")
-      .def("__call__", [](const Function& f, nb::args args) { return wrap_all(call_function(f, args)); },
-           "Runs the function and returns the list of its results; assigned variables hold their "
-           "new values.")
-      .def("run_epoch", &run_epoch, nb::arg("data"), nb::arg("order").none(), nb::arg("batch"),
-           nb::arg("lo"), nb::arg("hi"), nb::arg("collect") = false,
-           "Steps lo to hi - 1 over data on the device: parameter k of step s gets the rows\n"
-           "order[s * batch : (s + 1) * batch] of data[k]; order=None takes rows as they lie.\n"
-           "Returns the last step's results or, with collect=True or [i, ...], all or these results\n"
-           "of every step, joined along the first axis. Ctrl-C stops after a finished step.")
+      .def(
+          "__call__",
+          [](const Function& f, nb::args args) { return wrap_all(call_function(f, args)); },
+          "Runs the function and returns the list of its results; assigned variables hold their "
+          "new values.")
+      .def(
+          "run_epoch", &run_epoch, nb::arg("data"), nb::arg("order").none(), nb::arg("batch"),
+          nb::arg("lo"), nb::arg("hi"), nb::arg("collect") = false,
+          "Steps lo to hi - 1 over data on the device: parameter k of step s gets the rows\n"
+          "order[s * batch : (s + 1) * batch] of data[k]; order=None takes rows as they lie.\n"
+          "Returns the last step's results or, with collect=True or [i, ...], all or these "
+          "results\n"
+          "of every step, joined along the first axis (scalars to a vector). Ctrl-C stops after a\n"
+          "finished step.")
       .def("text", &Function::graph_text, "The graph, one line an operation.")
-      .def("program_text", [](const Function& f) { return unlocked([&] { return f.program_text(); }); },
-           "The compiled program: steps, devices, kernels, and why others were refused.")
-      .def("explain", [](const Function& f) { return unlocked([&] { return f.program_text(); }); },
-           "The same as program_text().")
-      .def_prop_ro("variables", [](const Function& f) {
-             nb::list list;
-             for (const Variable& variable : f.variables()) list.append(nb::cast(variable));
-             return list;
-           }, "Variables that the function reads or assigns.")
+      .def(
+          "program_text",
+          [](const Function& f) { return unlocked([&] { return f.program_text(); }); },
+          "The compiled program: steps, devices, kernels, and why others were refused.")
+      .def(
+          "explain", [](const Function& f) { return unlocked([&] { return f.program_text(); }); },
+          "The same as program_text().")
+      .def_prop_ro(
+          "variables",
+          [](const Function& f) {
+            nb::list list;
+            for (const Variable& variable : f.variables()) list.append(nb::cast(variable));
+            return list;
+          },
+          "Variables that the function reads or assigns.")
       .def_prop_ro("parameters", &Function::parameters, "How many arguments a call takes.")
       .def("__repr__", [](const Function& f) {
         return "<Function of " + std::to_string(f.parameters()) + " parameters and " +

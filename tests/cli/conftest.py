@@ -34,6 +34,10 @@ class Cli:
         self.home = home
         kept = {k: v for k, v in os.environ.items() if not re.match("TRACEFIRE_|XDG_|NO_COLOR|COLUMNS", k)}
         self.env = {**kept, "HOME": str(home), "TERM": "xterm-256color"}
+        # Added by tests of commands that need a GPU's NVML: a stand-in with one H200.
+        (home / "driver").mkdir()
+        (home / "driver" / "libnvidia-ml.so.1").symlink_to(BUILD / "tests" / "libtf_fake_nvml_new.so")
+        self.nvml = {"TRACEFIRE_CUDA_PATH": str(home / "driver")}
 
     def __call__(self, *words, status=0, env=None, **options):
         """Runs `tracefire WORDS`; env adds variables, or removes those that are None."""

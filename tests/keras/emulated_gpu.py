@@ -46,6 +46,7 @@ def run(program):
     before = (
         "import json, os, sys\n"
         "import numpy as np\n"
+        "import keras_tracefire\n"
         "import keras\n"
         "from tracefire import _core as core\n"
         "assert core.default_device() == '/GPU:0', core.why_no_gpu()\n"

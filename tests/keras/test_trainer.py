@@ -94,6 +94,57 @@ def test_predict_joins_structures_and_partial_batches():
     np.testing.assert_allclose(out["sum"], X.sum(1), rtol=1e-6)
 
 
+class ManyResults(keras.Model):
+    """Results of several ranks and dtypes, nested."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense = L.Dense(5, activation="tanh")
+
+    def call(self, x):
+        y = self.dense(x)
+        return {
+            "rank 1": ops.sum(y, axis=1),
+            "pair": (y, [ops.cast(y > 0, "int64"), ops.reshape(y, (-1, 1, 5, 1))]),
+            "flags": y > 0.1,
+            "half": ops.cast(y, "float16"),
+            "same": y,
+            "one row a batch": ops.max(y, axis=0, keepdims=True),
+        }
+
+
+@pytest.mark.parametrize("batch", [1, 41, 64, 205, 300])
+def test_predict_equals_predicting_batch_by_batch(calls, batch):
+    keras.utils.set_random_seed(1)
+    model = ManyResults()
+    model.predict(X[:2], verbose=0)
+    calls.clear()
+    whole = model.predict(X, batch_size=batch, verbose=0)
+    assert calls["batch"] == 0 and calls["epoch"] + calls["rest"] == 1 + (batch in (64,))
+    watched = model.predict(X, batch_size=batch, verbose=1)
+    batches = [model.predict_on_batch(X[i : i + batch]) for i in range(0, ROWS, batch)]
+    streamed = model.predict(((X[i : i + batch],) for i in range(0, ROWS, batch)), verbose=0)
+    for other in (watched, streamed):
+        assert keras.tree.assert_same_structure(whole, other) is None
+    results = [keras.tree.flatten(t) for t in (*batches, whole, watched, streamed)]
+    for *parts, a, b, c in zip(*results):
+        want = np.concatenate(parts)
+        assert a.dtype == want.dtype and a.flags.writeable
+        for got in (a, b, c):
+            np.testing.assert_array_equal(got, want)
+
+
+def test_predict_for_another_number_of_rows_traces_nothing_more(calls):
+    model = history_cases.plain_model()
+    model.predict(X[:64], batch_size=32, verbose=0)
+    calls.clear()
+    for rows in (32, 96, 160):
+        direct = np.asarray(model(X[:rows]))
+        got = model.predict(X[:rows], batch_size=32, verbose=0)
+        np.testing.assert_allclose(got, direct, rtol=1e-5, atol=1e-6)
+    assert calls == {"epoch": 3}
+
+
 class TrainStep(keras.Model):
     """A training step of one's own: the loss of a batch twice, gradients from a tape."""
 

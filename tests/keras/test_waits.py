@@ -2,6 +2,7 @@
 """How often a GPU is waited for: once an epoch, once an evaluation, once a prediction."""
 
 import emulated_gpu
+import numpy as np
 import pytest
 
 _MODEL = """
@@ -63,3 +64,68 @@ answer(waits(lambda: model.fit(x, y, batch_size=32, verbose=0).history))
 """
     )
     assert seen["waits"] == 1 and seen["runs"] == 1
+
+
+@pytest.mark.slow
+def test_a_prediction_is_a_call_for_full_batches_and_one_for_the_rest_and_waits_once():
+    seen = emulated_gpu.run(
+        _MODEL
+        + """
+def shapes(rows):
+    out = model.predict(x[:rows], batch_size=32, verbose=0)
+    return [list(out.shape), core.proof().graph_launches]
+answer({rows: waits(lambda: shapes(rows)) for rows in (205, 192, 31)})
+"""
+    )
+    assert seen["205"] == {"waits": 1, "runs": 0, "result": [[205, 3], 2]}
+    assert seen["192"] == {"waits": 1, "runs": 0, "result": [[192, 3], 1]}
+    assert seen["31"] == {"waits": 1, "runs": 0, "result": [[31, 3], 1]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("steps", [1, 64, 70, 150])
+def test_captured_graphs_leave_the_results_of_each_step_in_its_place(steps):
+    """From a variable alone: what reads the data is computed by no kernel here."""
+    seen = emulated_gpu.run(
+        f"""
+count = core.Variable(np.float32(0))
+with core.TraceScope() as scope:
+    scope.parameter((2,), "float32")
+    before = count.read()
+    count.assign(core.ops.add(before, core.tensor(1.0)))
+    now = count.read()
+    index = core.ops.iota(shape=(8, 8), axis=1, dtype="float32")
+    step = scope.finish([
+        now,
+        before,
+        core.ops.add(core.ops.iota(shape=(3,), dtype="float32"), now),  # no multiple of 256 bytes
+        core.ops.mul(index, now),
+    ])
+data = core.tensor(np.zeros(2 * {steps}, "float32"))
+def run():
+    count.assign(core.tensor(0.0))
+    return core.fetch(step.run_epoch([data], None, 2, 0, {steps}, collect=True))
+first = [a.tolist() for a in run()]
+core.reset_proof()
+again = [a.tolist() for a in run()]
+proof = core.proof()
+last = [a.tolist() for a in core.fetch(step.run_epoch([data], None, 2, 0, {steps}))]
+answer([first, again, last, proof.graph_launches, proof.synchronizations])
+"""
+    )
+    first, again, last, launches, waits = seen
+    assert first == again
+    count = np.arange(1, steps + 1, dtype="float32")
+    expected = [
+        count,
+        count - 1,
+        (np.arange(3) + count[:, None]).reshape(-1),
+        np.tile(np.arange(8) * count[:, None, None], (1, 8, 1)).reshape(-1, 8),
+    ]
+    for got, want in zip(first, expected):
+        np.testing.assert_array_equal(got, want)
+    after = [2 * steps, 2 * steps - 1, np.arange(3) + 2 * steps]
+    for got, want in zip(last, after + [np.tile(np.arange(8) * 2 * steps, (8, 1))]):
+        np.testing.assert_array_equal(got, want)
+    assert launches == {1: 1, 64: 1, 70: 2, 150: 3}[steps]
+    assert waits == 1

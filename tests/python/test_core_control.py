@@ -2,6 +2,7 @@
 """Control flow, host calls and prints."""
 
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -136,6 +137,51 @@ def test_failures_of_host_calls_keep_their_cause():
         out.numpy()
 
 
+def test_failures_without_results_are_raised_once_with_their_cause():
+    def fail(x):
+        raise KeyError("lost")
+
+    core.host_call(fail, [core.tensor(1.0)], [])
+    other = ops.add(core.tensor(1.0), core.tensor(2.0))
+    with pytest.raises(RuntimeError, match=r"TF-E0304.*host_call.*test_core_control.py") as caught:
+        core.flush()
+    assert isinstance(caught.value.__cause__, KeyError)
+    core.flush()
+    assert other.item() == 3
+    core.apply("assert", [core.tensor(False)], {"message": "a negative age"})
+    with pytest.raises(ValueError, match=r"TF-E0303.*test_core_control.py.*a negative age"):
+        other.numpy()
+    core.synchronize()
+    with core.TraceScope() as scope:
+        core.host_call(fail, [core.tensor(1.0)], [])
+        function = scope.finish([])
+    with pytest.raises(RuntimeError, match="TF-E0304.*KeyError: 'lost'") as caught:
+        function()
+    assert isinstance(caught.value.__cause__, KeyError)
+    core.synchronize()
+
+
+def test_what_a_thread_leaves_behind_is_said(capfd):
+    def work():
+        core.host_call(lambda x: 1 / 0, [core.tensor(1.0)], [])
+        core.set_log_device_placement(True)  # fires what is pending
+        core.set_log_device_placement(False)
+        core.print("never flushed")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    # Its thread-local state ends with the system's thread, a moment after join().
+    said = ""
+    for _ in range(100):
+        said += capfd.readouterr().err
+        if "before this was raised" in said:
+            break
+        time.sleep(0.05)
+    assert "a thread ended before this was raised: [TF-E0304]" in said
+    assert "before 1 of its prints, asserts and host calls ran" in said
+
+
 @pytest.mark.parametrize(
     "result, words", [([1.0, 2.0], "expected 1"), (np.zeros(3), "shape"), ("text", "ValueError")]
 )
@@ -155,22 +201,3 @@ def test_print_goes_to_stderr_in_program_order(capfd):
     assert len(lines) == 2
     assert "1.5" in lines[0] and "3" in lines[0] and lines[0].startswith("first")
     assert lines[1] == "second"
-
-
-def test_a_failure_that_nobody_can_see_is_told_to_pythons_hook(monkeypatch):
-    told = []
-    monkeypatch.setattr("sys.unraisablehook", told.append)
-
-    def fail():
-        raise KeyError("unseen")
-
-    core.host_call(fail, [], [])
-    core.synchronize()
-    assert [(t.exc_type, t.object) for t in told] == [(KeyError, fail)]
-    with core.TraceScope() as scope:
-        core.host_call(fail, [], [])
-        function = scope.finish([])
-    with pytest.raises(RuntimeError, match="KeyError: 'unseen'") as caught:
-        function()
-    assert isinstance(caught.value.__cause__, KeyError)
-    assert len(told) == 1

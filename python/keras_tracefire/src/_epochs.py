@@ -73,32 +73,34 @@ class EpochRunner:
 
     def can_run(self):
         """Traces the step for the full and the partial batch; False if it must run eagerly."""
+        return all(self._traced(rows) is not None for rows in self._batches())
+
+    def _batches(self):
+        """Sizes of the batches there are: full ones, the rest."""
         data = self._data
-        sizes = ([data.batch] if data.full else []) + ([data.rest] if data.rest else [])
-        return all(self._traced(rows) is not None for rows in sizes)
+        return ([data.batch] if data.full else []) + ([data.rest] if data.rest else [])
 
     def _traced(self, rows):
         return self._step.trace(self._data.template, self._data.batch_specs(rows))
 
-    def gives_rows(self):
-        """True if the step's results can be joined to arrays with one row an example."""
-        data = self._data
-        sizes = ([data.batch] if data.full else []) + ([data.rest] if data.rest else [])
-        return all(self._traced(rows).outputs_with_rows(rows) for rows in sizes)
+    def can_collect(self):
+        """True if the results of all steps can be joined to arrays."""
+        return all(self._traced(rows).gives_arrays() for rows in self._batches())
 
     def chunks(self, order, chunk, collect=False):
         """Yields (first step, last step, function that runs them and gives the result)."""
         data = self._data
+        rows = None if order is None else convert_to_tensor(order)
         for lo in range(0, data.full, max(chunk, 1)):
             hi = min(lo + max(chunk, 1), data.full)
-            yield lo, hi - 1, lambda lo=lo, hi=hi: self._run(order, lo, hi, collect)
+            yield lo, hi - 1, lambda lo=lo, hi=hi: self._run(rows, lo, hi, collect)
         if data.rest:
             yield data.full, data.full, lambda: self._run_rest(order, collect)
 
-    def _run(self, order, lo, hi, collect):
+    def _run(self, rows, lo, hi, collect):
         traced = self._traced(self._data.batch)
         out = traced.function.run_epoch(
-            self._data.tensors, order, self._data.batch, lo, hi, collect=collect
+            self._data.tensors, rows, self._data.batch, lo, hi, collect=collect
         )
         return traced.pack(out)
 

@@ -7,6 +7,8 @@ in or out but the batch and the logs. A step that looks at tensor values in Pyth
 it runs eagerly, and one warning says why.
 """
 
+import numpy as np
+
 from keras.src import tree
 from keras.src.backend.common import KerasVariable
 from keras_tracefire.src._messages import warn
@@ -40,10 +42,10 @@ class TracedStep:
         ]
         return tree.pack_sequence_as(self._template, flat)
 
-    def outputs_with_rows(self, rows):
-        """True if every result has one row for each row of the batch."""
+    def gives_arrays(self):
+        """True if every result is a tensor with an axis along which steps can be joined."""
         return all(self._is_tensor) and all(
-            len(x.shape) > 0 and x.shape[0] == rows for x in tree.flatten(self._template)
+            len(x.shape) > 0 for x in tree.flatten(self._template)
         )
 
 
@@ -119,8 +121,22 @@ def _is_value(x):
     return isinstance(x, (Tensor, KerasVariable, bool, int, float)) or hasattr(x, "__array__")
 
 
+def read(structure):
+    """`structure` with its tensors as read-only NumPy arrays, read with one wait of the device."""
+    flat = tree.flatten(structure)
+    at = [i for i, x in enumerate(flat) if isinstance(x, Tensor)]
+    for i, value in zip(at, _core.fetch([flat[i] for i in at])):
+        flat[i] = value
+    return tree.pack_sequence_as(structure, flat)
+
+
+def join(parts):
+    """NumPy arrays of several results of one structure, joined along their first axis."""
+    return tree.map_structure(lambda *arrays: np.concatenate(arrays), *read(parts))
+
+
 def read_scalars(logs):
-    """`logs` with its scalar tensors as Python floats, read from the device with one wait."""
+    """`logs` with its scalar tensors as Python floats, read with one wait of the device."""
     flat = tree.flatten(logs)
     at = [i for i, x in enumerate(flat) if isinstance(x, Tensor) and x.shape == ()]
     for i, value in zip(at, _core.fetch([flat[i] for i in at])):

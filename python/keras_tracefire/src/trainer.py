@@ -23,9 +23,10 @@ from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
 from keras_tracefire.src import _epochs
 from keras_tracefire.src._steps import Step
+from keras_tracefire.src._steps import join
+from keras_tracefire.src._steps import read
 from keras_tracefire.src._steps import read_scalars
 from keras_tracefire.src._steps import returns_metrics
-from keras_tracefire.src.ops._tensor import convert_to_numpy
 from tracefire import GradientTape
 
 # Keras 3.16 renamed its base class.
@@ -304,34 +305,35 @@ class TracefireTrainer(_Base):
         self.make_predict_function()
         self.stop_predicting = False
         callbacks.on_predict_begin()
-        parts = []
-        for begin, end, run in self._predict_chunks(iterator, callbacks, steps):
+        parts, watched = [], _epochs.is_watched(callbacks)
+        chunks, whole = self._predict_chunks(iterator, callbacks, steps)
+        for begin, end, run in chunks:
             callbacks.on_predict_batch_begin(begin)
             outputs = run()
-            parts.append(tree.map_structure(convert_to_numpy, outputs))
-            callbacks.on_predict_batch_end(end, {"outputs": outputs})
+            # What a progress bar counts has been computed; otherwise all is read at the end.
+            parts.append(read(outputs) if watched else outputs)
+            # Keras converts what it hands to callbacks: for whole chunks nobody listens.
+            callbacks.on_predict_batch_end(end, None if whole else {"outputs": outputs})
             if self.stop_predicting:
                 break
         callbacks.on_predict_end()
-        return tree.map_structure(lambda *arrays: np.concatenate(arrays), *parts)
+        return join(parts)
 
     def _predict_chunks(self, iterator, callbacks, steps):
+        """_chunks(), with the results of all steps instead of the last one's."""
         step = self.predict_function
         plan = self._plan(step, iterator, callbacks, _PREDICT_HOOKS, steps)
-        if plan is not None and plan[0].gives_rows():
-            runner, data = plan
-            size = _epochs.chunk_size(self, data, _epochs.is_watched(callbacks))
-            yield from runner.chunks(None, size, collect=True)
-            return
+        if plan is None or not plan[0].can_collect():
+            return self._predict_batches(step, iterator), False
+        runner, data = plan
+        size = _epochs.chunk_size(self, data, _epochs.is_watched(callbacks))
+        return runner.chunks(None, size, collect=True), True
 
-        def each(batches):
-            outputs = [step([batch]) for batch in batches]
-            arrays = [tree.map_structure(convert_to_numpy, o) for o in outputs]
-            return tree.map_structure(lambda *a: np.concatenate(a), *arrays)
-
+    def _predict_batches(self, step, iterator):
+        # One after the other to the host: nobody knows how many there will be.
         with iterator.catch_stop_iteration():
             for begin, end, batches in iterator:
-                yield begin, end, lambda batches=batches: each(batches)
+                yield begin, end, lambda batches=batches: join([step([b]) for b in batches])
 
     # Single batches.
 
@@ -364,7 +366,7 @@ class TracefireTrainer(_Base):
         batch = _as_arrays((x,))
         self._build_on(batch[0])
         self.make_predict_function()
-        return tree.map_structure(convert_to_numpy, self.predict_function([batch]))
+        return tree.map_structure(np.array, read(self.predict_function([batch])))
 
     def _batch_logs(self, logs, return_dict):
         logs = pythonify_logs(read_scalars(logs))

@@ -35,6 +35,8 @@ std::vector<KernelSpec> movement_kernels();
 std::vector<KernelSpec> indexing_kernels();
 std::vector<KernelSpec> searching_kernels();
 std::vector<KernelSpec> composite_kernels();
+std::vector<KernelSpec> product_kernels();
+std::vector<KernelSpec> random_kernels();
 
 /// Compiles together the loops of these nodes that have a kernel, for likely sizes.
 Status prepare_loops(std::span<const NodeView> nodes, CudaDevice& device);

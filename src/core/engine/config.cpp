@@ -78,10 +78,14 @@ void set_interrupt_check(std::function<bool()> check) {
 }
 
 void synchronize() {
-  flush();
+  trace::flush_pending(Trigger::kExit);
+  Status first;
   for (DeviceBackend* device : Backends::instance().devices()) {
-    synchronize_device(device->device()).throw_if_error();
+    const Status status = synchronize_device(device->device());
+    if (first.ok()) first = status;
   }
+  trace::take_failure().throw_if_error();
+  first.throw_if_error();
 }
 
 Variable variable_of(const trace::SlotPtr& slot) { return Variable(slot); }

@@ -101,11 +101,23 @@ bool is_in(const trace::Cell& cell, trace::Cell::State state) {
   return cell.state.load(std::memory_order_acquire) == state;
 }
 
+/// Whoever observes a value, even one that is ready, has the effects of this thread happen before,
+/// and is told what went wrong beside all values.
+bool effects_wait(Trigger trigger) {
+  return trigger == Trigger::kObserved && !trace::eager().effects.empty();
+}
+Status failure_beside(Trigger trigger) {
+  return trigger == Trigger::kObserved ? trace::take_failure() : Status{};
+}
+
 }  // namespace
 
 Result<std::shared_ptr<DevicePayload>> Engine::ready(const trace::CellPtr& cell, Trigger trigger) {
   if (cell->scope != 0) return no_value_yet(*cell);
-  if (is_in(*cell, trace::Cell::kPending)) fire(std::span(&cell, 1), trigger);
+  if (is_in(*cell, trace::Cell::kPending) || effects_wait(trigger)) {
+    fire(std::span(&cell, 1), trigger);
+  }
+  TF_RETURN_IF_ERROR(failure_beside(trigger));
   if (is_in(*cell, trace::Cell::kFailed)) return cell->failure;
   return payload_of(*cell);
 }
@@ -117,7 +129,8 @@ Result<std::vector<std::shared_ptr<DevicePayload>>> Engine::ready(
     if (cell->scope != 0) return no_value_yet(*cell);
     if (is_in(*cell, trace::Cell::kPending)) pending.push_back(cell);
   }
-  if (!pending.empty()) fire(pending, trigger);
+  if (!pending.empty() || effects_wait(trigger)) fire(pending, trigger);
+  TF_RETURN_IF_ERROR(failure_beside(trigger));
   std::vector<std::shared_ptr<DevicePayload>> payloads;
   for (const trace::CellPtr& cell : cells) {
     if (is_in(*cell, trace::Cell::kFailed)) return cell->failure;

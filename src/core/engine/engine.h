@@ -54,9 +54,13 @@ class Engine final : public trace::Firer {
  private:
   Engine();
   struct Batch;
-  void collect(std::span<const trace::CellPtr> cells, Batch* batch);
+  /// What must run for `cells`, and the effects of this thread: nobody else fires these nodes.
+  std::vector<trace::TraceNodePtr> claim(std::span<const trace::CellPtr> cells);
+  void find_ends(Batch* batch);
+  void fire_batch(Batch* batch, Trigger trigger);
   void wait_for_leaves(Batch* batch);
-  void drop_failed(Batch* batch);
+  /// Takes out what a failed value is needed for; why, where anything was taken out.
+  Status drop_failed(Batch* batch);
   static Result<GraphPtr> build_graph(const Batch& batch);
   Status run_batch(Batch* batch, Trigger trigger);
   void wait(const trace::CellPtr& cell);

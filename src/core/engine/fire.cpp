@@ -16,7 +16,7 @@ using trace::CellPtr;
 using trace::TraceNode;
 using trace::TraceNodePtr;
 
-/// Nodes one fire() works on, in program order, with what goes in and what comes out.
+/// Nodes that run as one program, in program order, with what goes in and what comes out.
 struct Engine::Batch {
   std::vector<TraceNodePtr> nodes;
   std::vector<CellPtr> leaves;   ///< inputs from outside, in order of first use
@@ -36,11 +36,26 @@ bool is_pending(const Cell& cell) {
   return cell.state.load(std::memory_order_acquire) == Cell::kPending;
 }
 
+/// Keeps a failure that no value carries. One cause is told once, however many effects it stopped.
+void tell_later(const Status& failure) {
+  auto& failures = trace::eager().failures;
+  const bool told = std::any_of(failures.begin(), failures.end(), [&](const Status& other) {
+    return other.code() == failure.code() && other.message() == failure.message();
+  });
+  if (!told) failures.push_back(failure);
+}
+
+/// Whether the node, or what its regions do, is an effect seen outside.
+bool has_effect(const TraceNode& node) {
+  return std::any_of(node.inputs.begin(), node.inputs.end(),
+                     [](const CellPtr& input) { return input->type.dtype == DType::kToken; });
+}
+
 }  // namespace
 
-void Engine::collect(std::span<const CellPtr> cells, Batch* batch) {
+std::vector<TraceNodePtr> Engine::claim(std::span<const CellPtr> cells) {
   std::lock_guard<std::mutex> lock(fire_mutex_);
-  std::vector<TraceNodePtr> work;
+  std::vector<TraceNodePtr> work, claimed;
   auto claim = [&](const TraceNodePtr& node) {
     if (node && !node->claimed.exchange(true)) work.push_back(node);
   };
@@ -56,11 +71,15 @@ void Engine::collect(std::span<const CellPtr> cells, Batch* batch) {
     for (const CellPtr& input : node->inputs) {
       if (is_pending(*input)) claim(input->producer);
     }
-    batch->nodes.push_back(std::move(node));
+    claimed.push_back(std::move(node));
   }
-  std::sort(batch->nodes.begin(), batch->nodes.end(),
+  std::sort(claimed.begin(), claimed.end(),
             [](const TraceNodePtr& a, const TraceNodePtr& b) { return a->serial < b->serial; });
+  return claimed;
+}
 
+void Engine::find_ends(Batch* batch) {
+  std::lock_guard<std::mutex> lock(fire_mutex_);
   // A value must be published where somebody besides the nodes of this batch holds it.
   std::unordered_map<const Cell*, long> held_here;
   for (const TraceNodePtr& node : batch->nodes) {
@@ -124,15 +143,16 @@ void Engine::fail(const CellPtr& cell, const Status& failure) {
   published_.notify_all();
 }
 
-void Engine::drop_failed(Batch* batch) {
+Status Engine::drop_failed(Batch* batch) {
   std::unordered_map<const Cell*, Status> failed;
   for (const CellPtr& leaf : batch->leaves) {
     if (leaf->state.load(std::memory_order_acquire) == Cell::kFailed) {
       failed.emplace(leaf.get(), leaf->failure);
     }
   }
-  if (failed.empty()) return;
+  if (failed.empty()) return {};
   std::vector<TraceNodePtr> good;
+  Status first;
   for (const TraceNodePtr& node : batch->nodes) {
     const Status* why = nullptr;
     for (const CellPtr& input : node->inputs) {
@@ -144,6 +164,7 @@ void Engine::drop_failed(Batch* batch) {
       continue;
     }
     const Status reason = *why;
+    if (first.ok()) first = reason;
     for (const auto& weak : node->outputs) {
       if (CellPtr cell = weak.lock()) failed.emplace(cell.get(), reason);
     }
@@ -153,8 +174,9 @@ void Engine::drop_failed(Batch* batch) {
   for (const CellPtr& cell : batch->results) {
     if (is_failed(cell)) fail(cell, failed.at(cell.get()));
   }
-  std::erase_if(batch->results, is_failed);
+  if (!batch->nodes.empty()) std::erase_if(batch->results, is_failed);
   std::erase_if(batch->leaves, is_failed);
+  return first;
 }
 
 Result<GraphPtr> Engine::build_graph(const Batch& batch) {
@@ -236,25 +258,37 @@ Status Engine::run_batch(Batch* batch, Trigger trigger) {
 
 void Engine::fire(std::span<const CellPtr> cells, Trigger trigger) {
   Inside inside;
-  Batch batch;
-  collect(cells, &batch);
-  if (!batch.nodes.empty()) {
-    wait_for_leaves(&batch);
-    drop_failed(&batch);
-    if (!batch.nodes.empty()) {
-      Status status = run_batch(&batch, trigger);
-      if (!status.ok()) {
-        for (const CellPtr& cell : batch.results) {
-          if (is_pending(*cell)) fail(cell, status);
-        }
-      }
-    }
-    // An effect that failed does not stop the ones that come after it.
-    for (const CellPtr& token : batch.tokens) {
-      if (is_pending(*token)) publish(token, nullptr);
-    }
+  std::vector<TraceNodePtr> nodes = claim(cells);
+  // An effect is a program of its own, so that its failure is that of nothing else.
+  for (size_t begin = 0; begin < nodes.size();) {
+    size_t end = begin + 1;
+    while (end < nodes.size() && !has_effect(*nodes[begin]) && !has_effect(*nodes[end])) ++end;
+    Batch batch;
+    batch.nodes.assign(std::make_move_iterator(nodes.begin() + static_cast<ptrdiff_t>(begin)),
+                       std::make_move_iterator(nodes.begin() + static_cast<ptrdiff_t>(end)));
+    fire_batch(&batch, trigger);
+    begin = end;
   }
   for (const CellPtr& cell : cells) wait(cell);
+}
+
+void Engine::fire_batch(Batch* batch, Trigger trigger) {
+  const bool effect = has_effect(*batch->nodes[0]);
+  find_ends(batch);
+  wait_for_leaves(batch);
+  Status status = drop_failed(batch);
+  if (!batch->nodes.empty()) status = run_batch(batch, trigger);
+  if (!status.ok()) {
+    // Values carry their failure; an effect may have none that anybody can see.
+    if (effect && batch->results.empty()) tell_later(status);
+    for (const CellPtr& cell : batch->results) {
+      if (is_pending(*cell)) fail(cell, status);
+    }
+  }
+  // An effect that failed does not stop the ones that come after it.
+  for (const CellPtr& token : batch->tokens) {
+    if (is_pending(*token)) publish(token, nullptr);
+  }
 }
 
 }  // namespace tracefire

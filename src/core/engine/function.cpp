@@ -44,6 +44,16 @@ Status add_operand(const trace::CellPtr& cell, RunRequest* request, ValueType* t
   return {};
 }
 
+/// The type of `count` values one after the other along their first axis.
+ValueType joined(ValueType type, int64_t count) {
+  if (type.shape.rank() == 0) {
+    type.shape.push_back(count);
+  } else {
+    type.shape[0] = type.shape[0] * Dim(count);
+  }
+  return type;
+}
+
 Status check_count(const Function::State& state, size_t given) {
   if (given == state.parameters) return {};
   return error(ErrorCode::kBadArity, "'", state.lowered.graph->name, "' takes ", state.parameters,
@@ -109,13 +119,17 @@ Result<Tensors> run_function(Function::State& state, const ProgramPtr& program, 
                   static_cast<int32_t>(outputs + k));
   }
   Tensors results;
-  for (size_t i = 0; i < outputs; ++i) {
-    trace::CellPtr cell =
-        trace::make_cell(outcome->types[i], outcome->results[i].buffer->device(), 0);
-    engine.publish(cell, std::make_shared<DevicePayload>(outcome->results[i], outcome->run,
-                                                         static_cast<int32_t>(i)));
+  auto give = [&](int32_t index, ValueType type) {
+    const Storage& storage = outcome->results[static_cast<size_t>(index)];
+    trace::CellPtr cell = trace::make_cell(std::move(type), storage.buffer->device(), 0);
+    engine.publish(cell, std::make_shared<DevicePayload>(storage, outcome->run, index));
     results.emplace_back(std::move(cell));
+  };
+  for (int32_t index : request.collected) {
+    give(index, joined(outcome->types[static_cast<size_t>(index)], repeats));
   }
+  if (!request.collected.empty()) return results;
+  for (size_t i = 0; i < outputs; ++i) give(static_cast<int32_t>(i), outcome->types[i]);
   return results;
 }
 
@@ -154,6 +168,7 @@ std::vector<Variable> Function::variables() const {
 }
 
 int Function::parameters() const { return static_cast<int>(state_->parameters); }
+int Function::outputs() const { return static_cast<int>(state_->outputs); }
 
 struct FunctionTrace::Impl {
   trace::Scope scope;

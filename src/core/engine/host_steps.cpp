@@ -34,7 +34,7 @@ Status run_assert(const Node& node, const std::vector<HostArray>& inputs) {
   for (char flag : inputs[0].bytes) {
     if (flag == 0) {
       std::string text = node.attrs.text("message");
-      if (node.location.file != nullptr) text += concat_text(" (", node.location.str(), ")");
+      if (text.empty()) text = "the condition is false";
       for (size_t i = 1; i < inputs.size(); ++i) text += " " + format_value(inputs[i]);
       return error(ErrorCode::kAssertFailed, text);
     }
@@ -46,15 +46,13 @@ Status run_host_function(const Node& node, const std::vector<HostArray>& inputs,
                          std::vector<HostArray>* outputs) {
   const HostFunction* function = trace::find_host_function(node.attrs.integer("callback"));
   if (function == nullptr) {
-    return error(ErrorCode::kHostCallFailed, "host function ", node.attrs.integer("callback"),
+    return error(ErrorCode::kHostCallFailed, "function ", node.attrs.integer("callback"),
                  " is not registered in this process");
   }
   try {
     *outputs = (*function)(inputs);
   } catch (const std::exception& failure) {
-    return error(ErrorCode::kHostCallFailed, "a host function",
-                 node.location.file ? " called from " + node.location.str() : std::string(),
-                 " failed: ", failure.what());
+    return error(ErrorCode::kHostCallFailed, "the function failed: ", failure.what());
   }
   return {};
 }

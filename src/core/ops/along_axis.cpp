@@ -76,17 +76,8 @@ std::vector<Value> grad_sort(GradContext& c) {
 
 OpRow along_axis(const char* name, const char* tf_name, std::vector<AttrSpec> attrs, InferFn infer,
                  Gradient gradient, CostFn cost, const char* doc) {
-  return OpRow{.name = name,
-               .tf_name = tf_name,
-               .op_class = OpClass::kReduction,
-               .arity = {1, 1},
-               .input_names = {"x"},
-               .output_names = {"y"},
-               .attrs = std::move(attrs),
-               .infer = infer,
-               .gradient = gradient,
-               .cost = cost,
-               .doc = doc};
+  return make_row(OpClass::kReduction, name, tf_name, {"x"}, std::move(attrs), infer, gradient,
+                  cost, doc);
 }
 
 }  // namespace

@@ -191,19 +191,10 @@ Cost softmax_cost(const Node& node, const Types& inputs) {
 OpRow composite(const char* name, const char* tf_name, std::vector<const char*> input_names,
                 std::vector<AttrSpec> attrs, InferFn infer, Gradient gradient, CostFn cost,
                 DecomposeFn decompose, const char* doc) {
-  const int count = static_cast<int>(input_names.size());
-  return OpRow{.name = name,
-               .tf_name = tf_name,
-               .op_class = OpClass::kComposite,
-               .arity = {count, count},
-               .input_names = std::move(input_names),
-               .output_names = {"y"},
-               .attrs = std::move(attrs),
-               .infer = infer,
-               .gradient = gradient,
-               .cost = cost,
-               .doc = doc,
-               .decompose = decompose};
+  OpRow row = make_row(OpClass::kComposite, name, tf_name, std::move(input_names), std::move(attrs),
+                       infer, gradient, cost, doc);
+  row.decompose = decompose;
+  return row;
 }
 
 void add_softmax_rows(std::vector<OpRow>* rows) {

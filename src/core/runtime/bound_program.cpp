@@ -2,6 +2,7 @@
 #include "core/runtime/bound_program.h"
 
 #include <algorithm>
+#include <set>
 
 namespace tracefire {
 namespace {
@@ -17,6 +18,16 @@ bool bind_type(const ValueType& type, const DimEnv& env, ValueType* out) {
   }
   out->shape = type.shape.bind(env);
   return true;
+}
+
+bool checks_data(const Program& program, const Step& step) {
+  const Node& node = program.graph->nodes[static_cast<size_t>(step.node)];
+  if (OpTable::instance().row(node.op).checks_data) return true;
+  if (node.regions.size() != 1) return false;
+  for (const Node& inner : node.regions[0]->nodes) {  // a fused loop may hold checks of its own
+    if (OpTable::instance().row(inner.op).checks_data) return true;
+  }
+  return false;
 }
 
 /// Parameters each result is computed from, by one walk over the graph.
@@ -75,6 +86,38 @@ Result<std::unique_ptr<Launch>> bind_step(const Program& program, const Step& st
   return step.kernel->bind(view, *backend);
 }
 
+void BoundProgram::fill_needs() {
+  const Program& program = *program_;
+  needs_.resize(program.steps.size());
+  const auto is_token = [&](int32_t value) {
+    return type_of(program, value).dtype == DType::kToken;
+  };
+  if (std::none_of(program.params.begin(), program.params.end(), is_token)) return;  // no effects
+  std::vector<std::set<int32_t>> checks(program.values.size()), params(program.values.size());
+  for (size_t i = 0; i < program.params.size(); ++i) {
+    params[static_cast<size_t>(program.params[i])].insert(static_cast<int32_t>(i));
+  }
+  for (size_t s = 0; s < program.steps.size(); ++s) {
+    const Step& step = program.steps[s];
+    std::set<int32_t> from_checks, from_params;
+    for (int32_t input : step.inputs) {
+      if (is_token(input)) continue;
+      const auto value = static_cast<size_t>(input);
+      from_checks.insert(checks[value].begin(), checks[value].end());
+      from_params.insert(params[value].begin(), params[value].end());
+    }
+    if (std::any_of(step.inputs.begin(), step.inputs.end(), is_token)) {
+      needs_[s].checks.assign(from_checks.begin(), from_checks.end());
+      needs_[s].params.assign(from_params.begin(), from_params.end());
+    }
+    if (checks_data(program, step)) from_checks.insert(static_cast<int32_t>(s));
+    for (int32_t output : step.outputs) {
+      checks[static_cast<size_t>(output)] = from_checks;
+      params[static_cast<size_t>(output)] = from_params;
+    }
+  }
+}
+
 void BoundProgram::fill_records() {
   const Program& program = *program_;
   auto record = std::make_shared<ProgramRecord>();
@@ -121,13 +164,7 @@ Result<std::shared_ptr<BoundProgram>> BoundProgram::make(ProgramPtr program, con
   for (size_t i = 0; i < program->steps.size(); ++i) {
     const Step& step = program->steps[i];
     if (step.device.is_set()) devices.insert(step.device);
-    const Node& node = program->graph->nodes[static_cast<size_t>(step.node)];
-    bound->has_checks_ |= OpTable::instance().row(node.op).checks_data;
-    if (node.regions.size() == 1) {  // a fused loop may hold checks of its own
-      for (const Node& inner : node.regions[0]->nodes) {
-        bound->has_checks_ |= OpTable::instance().row(inner.op).checks_data;
-      }
-    }
+    bound->has_checks_ |= checks_data(*program, step);
     if (step.kernel == nullptr) continue;
     std::vector<ValueType> inputs, outputs;
     if (!bound_types(*program, step, env, &inputs, &outputs)) continue;
@@ -149,6 +186,7 @@ Result<std::shared_ptr<BoundProgram>> BoundProgram::make(ProgramPtr program, con
   }
   bound->result_params_ =
       std::make_shared<const std::vector<std::vector<int32_t>>>(trace_results(*program->graph));
+  bound->fill_needs();
   bound->fill_records();
   return bound;
 }
@@ -176,6 +214,11 @@ Result<std::unique_ptr<Instance>> BoundProgram::acquire() {
     }
   }
   return instance;
+}
+
+Result<InstanceLease> InstanceLease::take(std::shared_ptr<BoundProgram> bound) {
+  TF_ASSIGN(std::unique_ptr<Instance> instance, bound->acquire());
+  return InstanceLease(std::move(bound), std::move(instance));
 }
 
 void BoundProgram::release(std::unique_ptr<Instance> instance) {

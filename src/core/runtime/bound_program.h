@@ -24,11 +24,16 @@ struct Instance {
   /// A captured loop: the program repeated `unroll` times over fixed addresses.
   struct Captured {
     int64_t unroll = 0;
+    bool collects = false;
     std::unique_ptr<CapturedGraph> graph;
   };
   std::vector<void*> captured_addresses;  ///< parameters the graphs were captured with
   std::vector<Captured> captured;
   std::vector<Storage> captured_results;  ///< per result; slots: empty
+  /// Per result that is collected: a place for each of the unrolled runs, one after the other.
+  std::vector<Storage> collected_results;
+  std::vector<int32_t> collected;  ///< the results they are
+  int64_t collected_runs = 0;      ///< how many runs they hold
   Storage captured_error;
 };
 
@@ -50,6 +55,12 @@ class BoundProgram {
   bool has_checks() const { return has_checks_; }
   const std::shared_ptr<const ProgramRecord>& record() const { return record_; }
   const std::shared_ptr<const std::vector<StepWork>>& work() const { return work_; }
+  /// What the operands of a step with an effect depend on: steps with data checks and parameters.
+  /// The step must not run where one of them failed. Empty for other steps.
+  struct Needs {
+    std::vector<int32_t> checks, params;
+  };
+  const Needs& needs(size_t step) const { return needs_[step]; }
   /// For each result, the parameters it is computed from.
   const std::shared_ptr<const std::vector<std::vector<int32_t>>>& result_params() const {
     return result_params_;
@@ -61,6 +72,7 @@ class BoundProgram {
  private:
   BoundProgram() = default;
   void fill_records();
+  void fill_needs();
 
   ProgramPtr program_;
   DimEnv env_;
@@ -70,11 +82,30 @@ class BoundProgram {
   std::map<Device, size_t> workspace_bytes_;
   std::vector<Device> devices_;
   bool has_checks_ = false;
+  std::vector<Needs> needs_;
   std::shared_ptr<const ProgramRecord> record_;
   std::shared_ptr<const std::vector<StepWork>> work_;
   std::shared_ptr<const std::vector<std::vector<int32_t>>> result_params_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Instance>> free_;
+};
+
+/// Borrows an instance of a bound program, and gives it back on every way out.
+class InstanceLease {
+ public:
+  static Result<InstanceLease> take(std::shared_ptr<BoundProgram> bound);
+  InstanceLease(InstanceLease&&) = default;
+  InstanceLease& operator=(InstanceLease&&) = delete;
+  ~InstanceLease() {
+    if (instance_) bound_->release(std::move(instance_));
+  }
+  Instance& operator*() { return *instance_; }
+
+ private:
+  InstanceLease(std::shared_ptr<BoundProgram> bound, std::unique_ptr<Instance> instance)
+      : bound_(std::move(bound)), instance_(std::move(instance)) {}
+  std::shared_ptr<BoundProgram> bound_;
+  std::unique_ptr<Instance> instance_;
 };
 
 /// Types of a step's operands with numbers for sizes; false where one depends on unread data.

@@ -28,13 +28,16 @@ struct RunRequest {
   std::vector<Run::Parent> parents;  ///< for each parameter the run it came from
   DimEnv env;
   Trigger trigger = Trigger::kObserved;
+  /// Results that run_repeated() keeps of every run: run i leaves its value i places from the start
+  /// of the result's storage. Other outputs are not returned then. Sizes must be known beforehand.
+  std::vector<int32_t> collected;
   /// Set to true once anything was enqueued: from then on slots may have been written.
   bool* started = nullptr;
 };
 
 struct RunOutcome {
   std::vector<Storage> results;  ///< outputs; slots and tokens: empty
-  std::vector<ValueType> types;  ///< of the results, with numbers for sizes
+  std::vector<ValueType> types;  ///< of the results of one run, with numbers for sizes
   std::shared_ptr<Run> run;      ///< null where no check can fail
 };
 
@@ -58,9 +61,12 @@ class Executor {
   void set_interrupt_check(std::function<bool()> check) { interrupted_ = std::move(check); }
 
  private:
-  Result<RunOutcome> finish(const RunRequest& request, BoundProgram& bound, class Frame& frame);
   Result<RunOutcome> replay(const RunRequest& request, BoundProgram& bound, Instance& instance,
                             int64_t repeats);
+  /// Keeps what a run's values need to know of it.
+  static void add_run(const RunRequest& request, const BoundProgram& bound,
+                      std::vector<Storage> error_words, RunOutcome* outcome);
+  static int64_t now_ns();
   void publish(const RunRequest& request, const BoundProgram& bound, uint64_t repeats,
                uint64_t launches, int64_t start_ns);
 
@@ -72,7 +78,7 @@ class Executor {
   std::function<bool()> interrupted_;
 };
 
-/// Largest unroll ≤ 64 that divides `repeats`, or 64 with a remainder where none is ≥ 16.
-int64_t choose_unroll(int64_t repeats);
+/// Largest unroll ≤ `most` that divides `repeats`, or `most` with a remainder where none is ≥ 16.
+int64_t choose_unroll(int64_t repeats, int64_t most = 64);
 
 }  // namespace tracefire

@@ -9,18 +9,17 @@
 namespace tracefire {
 
 Frame::Frame(Executor& executor, std::shared_ptr<BoundProgram> bound, Instance& instance,
-             std::vector<Storage> params, std::vector<Storage> results, Trigger trigger)
+             const RunRequest& request)
     : executor_(executor),
       bound_(std::move(bound)),
       program_(bound_->program()),
       instance_(instance),
-      params_(std::move(params)),
-      results_(std::move(results)),
+      params_(request.params),
+      parents_(request.parents),
+      results_(program_.results.size()),
       dynamic_(program_.values.size()),
       env_(bound_->env()),
-      trigger_(trigger) {
-  results_.resize(program_.results.size());
-}
+      trigger_(request.trigger) {}
 
 int32_t Frame::root(int32_t value) const {
   while (program_.values[static_cast<size_t>(value)].alias_of >= 0) {
@@ -75,6 +74,15 @@ Result<Storage> Frame::storage_for_output(const Step& step, int32_t value) {
   return own;
 }
 
+void Frame::set_result(size_t index, Storage place, bool direct) {
+  Place& result = results_[index];
+  result.storage = std::move(place);
+  result.direct = direct;
+  if (result.written_there) {
+    dynamic_[static_cast<size_t>(root(program_.results[index]))] = result.storage;
+  }
+}
+
 Status Frame::prepare() {
   for (size_t i = 0; i < program_.results.size(); ++i) {
     const int32_t at = root(program_.results[i]);
@@ -83,14 +91,16 @@ Status Frame::prepare() {
     if (dynamic_[static_cast<size_t>(at)] || bound_->offset(static_cast<size_t>(at)) >= 0) {
       continue;
     }
-    if (results_[i]) {
-      dynamic_[static_cast<size_t>(at)] = results_[i];
-      continue;
-    }
     const Step& maker = program_.steps[static_cast<size_t>(info.first_step)];
     if (maker.kind != StepKind::kKernel && maker.kind != StepKind::kCopy) continue;
     auto known = type(at);
     if (!known.ok()) continue;  // data-dependent: allocated by its step
+    Place& result = results_[i];
+    if (result.storage && result.direct) {
+      dynamic_[static_cast<size_t>(at)] = result.storage;
+      result.written_there = true;
+      continue;
+    }
     TF_ASSIGN(dynamic_[static_cast<size_t>(at)],
               allocate_storage(info.device, *known, program_.name.c_str()));
   }
@@ -115,6 +125,11 @@ std::vector<Storage> Frame::error_words() const {
 Status Frame::run_steps() {
   for (size_t i = 0; i < program_.steps.size(); ++i) {
     const Step& step = program_.steps[i];
+    if (step.kind == StepKind::kIf || step.kind == StepKind::kWhile ||
+        step.kind == StepKind::kCall) {
+      HostReader nothing_more;
+      TF_RETURN_IF_ERROR(check_operands(i, &nothing_more));
+    }
     switch (step.kind) {
       case StepKind::kKernel:
         TF_RETURN_IF_ERROR(run_kernel(i, step));
@@ -134,7 +149,7 @@ Status Frame::run_steps() {
         TF_RETURN_IF_ERROR(run_call(step));
         break;
       case StepKind::kHostCall:
-        TF_RETURN_IF_ERROR(run_host_call(step));
+        TF_RETURN_IF_ERROR(run_host_call(i, step));
         break;
     }
     if (!program_.size_reads.empty()) TF_RETURN_IF_ERROR(read_sizes(i));
@@ -300,21 +315,67 @@ Status Frame::run_call(const Step& step) {
   return keep_results(step, std::move(results));
 }
 
-Status Frame::run_host_call(const Step& step) {
-  const Node& node = program_.graph->nodes[static_cast<size_t>(step.node)];
-  std::vector<HostArray> inputs, outputs;
+Status Frame::check_operands(size_t index, HostReader* reader) {
+  const BoundProgram::Needs& needs = bound_->needs(index);
+  std::vector<size_t> words;
+  if (!needs.checks.empty()) {
+    for (const auto& [device, storage] : errors_) {
+      words.push_back(reader->add(storage, sizeof(ErrorWord)));
+    }
+  }
+  UnreadErrors unread;
+  std::vector<Run::Parent> parents;
+  for (int32_t param : needs.params) {
+    if (static_cast<size_t>(param) >= parents_.size()) continue;
+    const Run::Parent& parent = parents_[static_cast<size_t>(param)];
+    if (parent.run == nullptr) continue;
+    unread.add(parent.run, reader);
+    parents.push_back(parent);
+  }
+  TF_RETURN_IF_ERROR(reader->run());
+  unread.deliver(*reader);
+  for (size_t read : words) {
+    const ErrorWord word = error_word(*reader, read);
+    const auto step = static_cast<int32_t>(word.step_plus_one) - 1;
+    if (std::find(needs.checks.begin(), needs.checks.end(), step) != needs.checks.end()) {
+      return check_failure(program_, word);
+    }
+  }
+  for (const Run::Parent& parent : parents) TF_RETURN_IF_ERROR(parent.run->check(parent.result));
+  return {};
+}
+
+Result<std::vector<HostArray>> Frame::host_operands(size_t index, const Step& step) {
+  HostReader reader;
+  std::vector<HostArray> arrays;
   for (int32_t value : step.inputs) {
     TF_ASSIGN(ValueType known, type(value));
     if (known.dtype == DType::kToken) continue;
     TF_ASSIGN(Storage at, storage(value));
-    TF_ASSIGN(HostArray array, to_host(known, at));
-    inputs.push_back(std::move(array));
+    if (known.dtype == DType::kString) {
+      TF_ASSIGN(HostArray strings, to_host(known, at));
+      arrays.push_back(std::move(strings));
+      continue;
+    }
+    HostArray& array = arrays.emplace_back();
+    array.dtype = known.dtype;
+    array.sizes = known.shape.sizes();
+    array.bytes.resize(storage_bytes(known));
+    reader.add(std::move(at), array.bytes.size(), array.bytes.data());
   }
+  TF_RETURN_IF_ERROR(check_operands(index, &reader));
+  return arrays;
+}
+
+Status Frame::run_host_call(size_t index, const Step& step) {
+  const Node& node = program_.graph->nodes[static_cast<size_t>(step.node)];
+  TF_ASSIGN(const std::vector<HostArray> inputs, host_operands(index, step));
+  std::vector<HostArray> outputs;
   // User code runs on a thread of its own: it may wait for anything but this run.
   Status status;
   std::thread worker([&] { status = executor_.host_handler()(node, inputs, &outputs); });
   worker.join();
-  TF_RETURN_IF_ERROR(status);
+  if (!status.ok()) return status.prefixed(place_of(node) + ": ");
   size_t next = 0;
   for (int32_t value : step.outputs) {
     const ProgramValue& info = program_.values[static_cast<size_t>(value)];
@@ -322,7 +383,7 @@ Status Frame::run_host_call(const Step& step) {
     TF_ASSIGN(ValueType expected, type(value));
     if (next >= outputs.size() || outputs[next].dtype != expected.dtype ||
         Shape::of(outputs[next].sizes) != expected.shape) {
-      return error(ErrorCode::kHostCallFailed, "a host function returned ",
+      return error(ErrorCode::kHostCallFailed, place_of(node), ": the function returned ",
                    next < outputs.size()
                        ? ValueType{outputs[next].dtype, Shape::of(outputs[next].sizes)}.str()
                        : std::string("nothing"),
@@ -334,22 +395,53 @@ Status Frame::run_host_call(const Step& step) {
   return {};
 }
 
+bool Frame::is_assigned(int32_t param) const {
+  const auto& slots = program_.result_slots;
+  return std::find(slots.begin(), slots.end(), param) != slots.end();
+}
+
+bool Frame::stays(size_t index) const {
+  const int32_t at = root(program_.results[index]);
+  const ProgramValue& info = program_.values[static_cast<size_t>(at)];
+  return info.in_slot >= 0 || (info.param >= 0 && !is_assigned(info.param));
+}
+
 Result<Storage> Frame::result(size_t index) {
   const int32_t at = root(program_.results[index]);
   const ProgramValue& info = program_.values[static_cast<size_t>(at)];
   if (info.type.dtype == DType::kToken) return Storage{};
   TF_ASSIGN(Storage here, storage(at));
-  const bool assigned =
-      info.in_slot >= 0 ||
-      (info.param >= 0 && std::find(program_.result_slots.begin(), program_.result_slots.end(),
-                                    info.param) != program_.result_slots.end());
-  const bool in_arena = bound_->offset(static_cast<size_t>(at)) >= 0;
-  if (!assigned && !in_arena) return here;
+  const bool written = info.in_slot >= 0 || (info.param >= 0 && is_assigned(info.param));
+  if (!written && bound_->offset(static_cast<size_t>(at)) < 0) return here;
   // The bytes belong to a slot that this run writes, or to the arena: the output gets its own.
   TF_ASSIGN(ValueType known, type(at));
   TF_ASSIGN(Storage own, allocate_storage(info.device, known, program_.name.c_str()));
   TF_RETURN_IF_ERROR(copy_value(known, here, own));
   return own;
+}
+
+Status Frame::outputs(RunOutcome* outcome) {
+  for (size_t i = 0; i < program_.results.size(); ++i) {
+    ValueType type = program_.values[static_cast<size_t>(program_.results[i])].type;
+    type.shape = type.shape.bind(env_);
+    outcome->types.push_back(std::move(type));
+    outcome->results.emplace_back();
+    if (program_.result_slots[i] >= 0) continue;
+    TF_ASSIGN(outcome->results.back(), result(i));
+  }
+  return {};
+}
+
+Status Frame::keep_results() {
+  for (size_t i = 0; i < results_.size(); ++i) {
+    const Place& result = results_[i];
+    if (!result.storage || result.written_there) continue;
+    const int32_t at = root(program_.results[i]);
+    TF_ASSIGN(ValueType known, type(at));
+    TF_ASSIGN(Storage here, storage(at));
+    TF_RETURN_IF_ERROR(copy_value(known, here, result.storage));
+  }
+  return {};
 }
 
 Status Frame::finish_slots() {

@@ -15,7 +15,7 @@ namespace tracefire {
 class Frame {
  public:
   Frame(Executor& executor, std::shared_ptr<BoundProgram> bound, Instance& instance,
-        std::vector<Storage> params, std::vector<Storage> results, Trigger trigger);
+        const RunRequest& request);
 
   /// Runs all steps once. May be called again: the values are computed anew in the same places.
   Status run_steps();
@@ -23,14 +23,26 @@ class Frame {
   Status finish_slots();
   /// Storage of result `index` (outputs only).
   Result<Storage> result(size_t index);
+  /// True where the value of result `index` is there after any number of runs: what a slot holds by
+  /// then, or a parameter that no run writes.
+  bool stays(size_t index) const;
+  /// Types of all results and storage of the outputs. Before finish_slots(), which writes over old
+  /// values that may be outputs.
+  Status outputs(RunOutcome* outcome);
+  /// Where keep_results() leaves result `index` from now on. With `direct`, steps write it there in
+  /// the first place if they can: kernels expect the alignment of the arena.
+  void set_result(size_t index, Storage place, bool direct);
   /// Allocates result storage that was not given and error words.
   Status prepare();
+  /// Copies results to their places, except those computed there. Before finish_slots().
+  Status keep_results();
   void set_error_word(Device device, Storage storage) { errors_[device] = std::move(storage); }
   std::vector<Storage> error_words() const;
   const DimEnv& env() const { return env_; }
 
  private:
   int32_t root(int32_t value) const;
+  bool is_assigned(int32_t param) const;
   bool is_dynamic(int32_t value) const;
   /// Where a value is; allocates data-dependent and region results on first mention.
   Result<Storage> storage(int32_t value);
@@ -42,7 +54,11 @@ class Frame {
   Status run_if(const Step& step);
   Status run_while(const Step& step);
   Status run_call(const Step& step);
-  Status run_host_call(const Step& step);
+  Status run_host_call(size_t index, const Step& step);
+  /// The first failed check on the way to the operands of a step with an effect. What `reader`
+  /// holds is read in the same wait.
+  Status check_operands(size_t index, HostReader* reader);
+  Result<std::vector<HostArray>> host_operands(size_t index, const Step& step);
   Status read_sizes(size_t index);
   Result<bool> read_predicate(const Storage& storage);
   Result<std::vector<Storage>> run_region(const Program& region, std::vector<Storage> params);
@@ -54,7 +70,14 @@ class Frame {
   const Program& program_;
   Instance& instance_;
   std::vector<Storage> params_;
-  std::vector<Storage> results_;  ///< per result; slots: the slot's storage
+  std::vector<Run::Parent> parents_;
+  /// What set_result() said of a result, and whether its steps write to that place.
+  struct Place {
+    Storage storage;
+    bool direct = false;
+    bool written_there = false;
+  };
+  std::vector<Place> results_;    ///< per result
   std::vector<Storage> dynamic_;  ///< per value
   std::map<Device, Storage> errors_;
   DimEnv env_;

@@ -8,15 +8,38 @@
 #include <utility>
 
 namespace tracefire {
-namespace {
 
-ErrorWord read_word(const HostReader& reader, size_t read) {
+ErrorWord error_word(const HostReader& reader, size_t read) {
   ErrorWord word;
   std::memcpy(&word, reader.data(read), sizeof word);
   return word;
 }
 
-}  // namespace
+std::string place_of(const Node& node) {
+  std::string place = concat_text("in '", OpTable::instance().name(node.op), "'");
+  if (!node.name.empty()) place += concat_text(" (", node.name, ")");
+  if (node.location.file != nullptr) place += concat_text(" from ", node.location.str());
+  return place;
+}
+
+Status check_failure(const Program& program, const ErrorWord& word) {
+  const size_t step = word.step_plus_one - 1;
+  if (step >= program.steps.size()) {
+    return error(ErrorCode::kInternal, "an error block names step ", step, " of '", program.name,
+                 "', which has ", program.steps.size());
+  }
+  const Node& node = program.graph->nodes[static_cast<size_t>(program.steps[step].node)];
+  const auto code = static_cast<ErrorCode>(word.code);
+  switch (code) {
+    case ErrorCode::kIndexOutOfRange:
+      return error(code, place_of(node), ": index ", word.detail,
+                   " is out of range; check the indices or labels");
+    case ErrorCode::kNotFinite:
+      return error(code, place_of(node), ": element ", word.detail, " is NaN or infinite");
+    default:
+      return error(code, place_of(node), ": check failed with value ", word.detail);
+  }
+}
 
 Run::Run(ProgramPtr program, std::vector<Storage> error_words, std::vector<Parent> params,
          std::shared_ptr<const std::vector<std::vector<int32_t>>> result_params)
@@ -44,7 +67,7 @@ Status Run::read_errors() {
   for (const Storage& storage : error_words_) reader.add(storage, sizeof(ErrorWord));
   TF_RETURN_IF_ERROR(reader.run());
   std::vector<ErrorWord> words;
-  for (size_t i = 0; i < error_words_.size(); ++i) words.push_back(read_word(reader, i));
+  for (size_t i = 0; i < error_words_.size(); ++i) words.push_back(error_word(reader, i));
   keep_words(words);
   return {};
 }
@@ -71,33 +94,11 @@ void UnreadErrors::add(const std::shared_ptr<Run>& run, HostReader* reader) {
 void UnreadErrors::deliver(const HostReader& reader) {
   for (const Entry& entry : entries_) {
     std::vector<ErrorWord> words;
-    for (size_t read : entry.reads) words.push_back(read_word(reader, read));
+    for (size_t read : entry.reads) words.push_back(error_word(reader, read));
     std::lock_guard<std::mutex> lock(entry.run->mutex_);
     entry.run->keep_words(words);
   }
   entries_.clear();
-}
-
-Status Run::failure_text(const ErrorWord& word) const {
-  const size_t step = word.step_plus_one - 1;
-  if (step >= program_->steps.size()) {
-    return error(ErrorCode::kInternal, "an error block names step ", step, " of '", program_->name,
-                 "', which has ", program_->steps.size());
-  }
-  const Node& node = program_->graph->nodes[static_cast<size_t>(program_->steps[step].node)];
-  const auto code = static_cast<ErrorCode>(word.code);
-  std::string what = concat_text("in '", OpTable::instance().name(node.op), "'");
-  if (!node.name.empty()) what += concat_text(" (", node.name, ")");
-  if (node.location.file != nullptr) what += concat_text(" from ", node.location.str());
-  switch (code) {
-    case ErrorCode::kIndexOutOfRange:
-      return error(code, what, ": index ", word.detail,
-                   " is out of range; check the indices or labels");
-    case ErrorCode::kNotFinite:
-      return error(code, what, ": element ", word.detail, " is NaN or infinite");
-    default:
-      return error(code, what, ": check failed with value ", word.detail);
-  }
 }
 
 bool Run::settle() {
@@ -130,7 +131,7 @@ Status Run::check_words(int32_t index, std::vector<Parent>* parents) {
   for (const ErrorWord& word : words_) {
     const auto step = static_cast<int32_t>(word.step_plus_one) - 1;
     if (std::find(checks.begin(), checks.end(), step) != checks.end()) {
-      return failure_text(word);
+      return check_failure(*program_, word);
     }
   }
   for (int32_t param : (*result_params_)[static_cast<size_t>(index)]) {

@@ -5,12 +5,20 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "backends/api/program.h"
 #include "core/runtime/host_reader.h"
 
 namespace tracefire {
+
+/// "in 'gather' (dense/lookup) from train.py:12": where in the user's program something went wrong.
+std::string place_of(const Node& node);
+/// An error word that `reader` has read.
+ErrorWord error_word(const HostReader& reader, size_t read);
+/// The error that a check of `program` left behind.
+Status check_failure(const Program& program, const ErrorWord& word);
 
 /// One execution of a program, kept by the values it made: knows whether a data check failed on the
 /// way to one of them. Asked when a value is observed; waits for the device then.
@@ -39,8 +47,6 @@ class Run {
   void keep_words(const std::vector<ErrorWord>& words);
   /// The first check of this run alone that result `index` depends on; adds the runs to ask next.
   Status check_words(int32_t index, std::vector<Parent>* parents);
-  Status failure_text(const ErrorWord& word) const;
-
   ProgramPtr program_;
   std::mutex mutex_;
   std::vector<Storage> error_words_;  // until read

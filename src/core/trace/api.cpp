@@ -154,6 +154,9 @@ NameScope::NameScope(const std::string& name) {
 }
 NameScope::~NameScope() { trace::context().names.pop_back(); }
 
-void flush() { trace::flush_pending(Trigger::kExit); }
+void flush() {
+  trace::flush_pending(Trigger::kExit);
+  trace::take_failure().throw_if_error();
+}
 
 }  // namespace tracefire

@@ -20,7 +20,8 @@ Status assign_slot(const SlotPtr& slot, CellPtr value);
 /// must have finished before its call returns, or op by op while the placement log is on.
 void after_record(const std::vector<CellPtr>& outputs);
 
-/// Fires everything pending on this thread that anybody can still see.
+/// Fires everything pending on this thread that anybody can still see, and effects. What fails is
+/// kept for whoever observes a value, and in take_failure().
 void flush_pending(Trigger trigger);
 
 /// Limits of pending work; the engine sets them from the settings.

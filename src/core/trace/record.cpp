@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/trace/record.h"
 
+#include <algorithm>
+
+#include "core/base/log.h"
 #include "core/ops/op_table.h"
 #include "core/trace/flush.h"
 #include "tracefire/config.h"
@@ -46,6 +49,27 @@ Firer& firer() {
 Eager& eager() {
   thread_local Eager state;
   return state;
+}
+
+Eager::~Eager() {
+  const auto lost = std::count_if(effects.begin(), effects.end(),
+                                  [](const TraceNodePtr& node) { return !node->claimed.load(); });
+  if (lost > 0) {
+    log_line(LogLevel::kError, concat_text("a thread ended before ", lost,
+                                           " of its prints, asserts and host calls "
+                                           "ran; call flush() at its end"));
+  }
+  for (const Status& failure : failures) {
+    log_line(LogLevel::kError, "a thread ended before this was raised: " + failure.str());
+  }
+}
+
+Status take_failure() {
+  std::deque<Status>& failures = eager().failures;
+  if (failures.empty()) return {};
+  Status oldest = std::move(failures.front());
+  failures.pop_front();
+  return oldest;
 }
 
 Context& context() {

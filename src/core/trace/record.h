@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
@@ -44,8 +45,13 @@ struct Eager {
   std::map<std::string, CellPtr> tokens;
   int64_t pinned_bytes = 0;
   int inside = 0;  ///< > 0: the engine is at work on this thread; nothing fires by itself
+  std::deque<Status> failures;  ///< of effects, carried by no value: raised once, the oldest first
+
+  ~Eager();  ///< says what nobody was told
 };
 Eager& eager();
+/// The oldest failure that no value carries, which is forgotten then; OK where there is none.
+Status take_failure();
 
 /// Thread-local device and name scopes.
 struct Context {

@@ -66,7 +66,10 @@ struct Steady {
   bool found = false;
 };
 
-uint64_t kernels_of(const GpuPart& p) { return std::min(p.busy, p.compute + p.communication); }
+/// Time with a kernel. Work that is delivered late can be missing in `busy` alone.
+uint64_t kernels_of(const GpuPart& p) {
+  return std::min(std::max({p.busy, p.compute, p.communication}), p.compute + p.communication);
+}
 
 Steady steady_part(const std::vector<GpuPart>& parts) {
   double total = 0;
