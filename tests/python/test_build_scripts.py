@@ -233,3 +233,14 @@ def test_an_installation_ships_the_licences(tmp_path, component, folder):
         file, words = LICENCES[key]
         text = " ".join((tmp_path / folder / "licences" / file).read_text().split())
         assert words.lower() in text.lower(), name
+
+
+def test_a_wheel_builds_what_it_installs():
+    """scikit-build-core builds the targets that pyproject.toml names, and no others."""
+    rules = (ROOT / "cmake" / "PythonModule.cmake").read_text()
+    installed = set(re.findall(r"^install\(TARGETS (\w+) [^)]*COMPONENT python\)", rules, re.M))
+    installed |= set(re.findall(r"^install\((?:PROGRAMS|FILES) \"\$<TARGET_FILE:(\w+)>", rules, re.M))
+    (line,) = re.findall(r"^build\.targets = (.+)$", (ROOT / "pyproject.toml").read_text(), re.M)
+    built = set(re.findall(r'"(\w+)"', line)) | {"tracefire"}  # which the module links to
+    assert {"tracefire_python", "tracefire_inject", "tracefire_program"} <= installed
+    assert installed <= built
