@@ -14,6 +14,8 @@ install(EXPORT tracefire NAMESPACE tracefire:: DESTINATION "${CMAKE_INSTALL_LIBD
 # The licence of the digits that are embedded in the library.
 install(FILES "${PROJECT_SOURCE_DIR}/data/README.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
         RENAME data.md COMPONENT cpp)
+# And those of the libraries that are compiled in or lie beside it.
+tracefire_install_licences("${CMAKE_INSTALL_DOCDIR}/licences" cpp)
 # Manual pages and completions, where man and the shells look for them.
 if(TARGET tracefire_manual)
   install(DIRECTORY "${TRACEFIRE_SHARE_DIR}/" DESTINATION "${CMAKE_INSTALL_DATADIR}" COMPONENT cpp)

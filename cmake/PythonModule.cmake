@@ -68,18 +68,15 @@ install(FILES "$<TARGET_FILE:tracefire>" RENAME "$<TARGET_SONAME_FILE_NAME:trace
         DESTINATION tracefire COMPONENT python)
 if(TRACEFIRE_ONEDNN)
   install(FILES "${TRACEFIRE_DEPS_DIR}/onednn/lib/libdnnl.so.3" DESTINATION tracefire COMPONENT python)
-  install(DIRECTORY "${TRACEFIRE_DEPS_DIR}/onednn/licence/" DESTINATION tracefire/licences/onednn
-          COMPONENT python)
 endif()
-# The licences of what is compiled in, the embedded digits among it.
+# The licences of what the wheel holds, the embedded digits and libgomp among it.
+tracefire_install_licences(tracefire/licences python)
 install(FILES "${PROJECT_SOURCE_DIR}/data/README.md" DESTINATION tracefire/licences RENAME digits.md
         COMPONENT python)
-foreach(package libxbyak-dev libhwy-dev nlohmann-json3-dev libcli11-dev libgomp1)
-  if(EXISTS "/usr/share/doc/${package}/copyright")
-    install(FILES "/usr/share/doc/${package}/copyright" DESTINATION tracefire/licences RENAME ${package}.txt
-            COMPONENT python)
-  endif()
-endforeach()
+if(EXISTS /usr/share/doc/libgomp1/copyright)
+  install(FILES /usr/share/doc/libgomp1/copyright DESTINATION tracefire/licences RENAME libgomp1.txt
+          COMPONENT python)
+endif()
 file(GLOB nanobind_licence "${nanobind_ROOT}/../../nanobind-*.dist-info/licenses/LICENSE")
 if(nanobind_licence)
   install(FILES ${nanobind_licence} DESTINATION tracefire/licences RENAME nanobind.txt COMPONENT python)
