@@ -43,7 +43,12 @@ tracefire_generate(OUTPUT error_codes.h SCRIPT scripts/generate_errors.py INPUTS
 #   NAME.py --root TREE --list-inputs    prints its input files, one a line, relative to TREE
 #   NAME.py --root TREE --list-outputs   prints its output files, one a line, relative to build/gen
 #   NAME.py --root TREE --out build/gen  writes them
+# What they share lies in files whose names begin with '_'.
 file(GLOB generators CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/scripts/generate/*.py")
+set(shared_by_generators ${generators})
+list(FILTER shared_by_generators INCLUDE REGEX "/_[^/]*$")
+list(FILTER generators EXCLUDE REGEX "/_[^/]*$")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${shared_by_generators})
 foreach(generator IN LISTS generators)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${generator}")
   foreach(kind inputs outputs)
@@ -64,7 +69,7 @@ foreach(generator IN LISTS generators)
     OUTPUT ${outputs}
     COMMAND "${TRACEFIRE_PYTHON3}" "${generator}" --root "${PROJECT_SOURCE_DIR}"
             --out "${TRACEFIRE_GEN_DIR}"
-    DEPENDS "${generator}" ${inputs}
+    DEPENDS "${generator}" ${shared_by_generators} ${inputs}
     COMMENT "Generating ${name}"
     VERBATIM)
   add_custom_target(generate_${name} DEPENDS ${outputs})

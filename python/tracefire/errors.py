@@ -27,52 +27,23 @@ class Error(Exception):
         return int(self.code[4:])
 
 
-class InvalidArgumentError(Error, ValueError):
-    kind = "InvalidArgument"
+def _error(name, kind, builtin):
+    """The exception of one kind of failure, which is also an exception of Python's own."""
+    doc = f"A failure of kind {kind}; also {builtin.__name__}."
+    return type(name, (Error, builtin), {"kind": kind, "__module__": __name__, "__doc__": doc})
 
 
-class DTypeError(Error, TypeError):
-    kind = "Type"
-
-
-class NotFoundError(Error, FileNotFoundError):
-    kind = "NotFound"
-
-    def __str__(self):
-        return str(self.args[0]) if self.args else ""
-
-
-class UnimplementedError(Error, NotImplementedError):
-    kind = "Unimplemented"
-
-
-class OutOfRangeError(Error, IndexError):
-    kind = "OutOfRange"
-
-
-class ResourceExhaustedError(Error, MemoryError):
-    kind = "ResourceExhausted"
-
-
-class FailedPreconditionError(Error, RuntimeError):
-    kind = "FailedPrecondition"
-
-
-class DataLossError(Error, RuntimeError):
-    kind = "DataLoss"
-
-
-class UnavailableError(Error, RuntimeError):
-    kind = "Unavailable"
-
-
-class CancelledError(Error, RuntimeError):
-    kind = "Cancelled"
-
-
-class InternalError(Error, RuntimeError):
-    kind = "Internal"
-
+InvalidArgumentError = _error("InvalidArgumentError", "InvalidArgument", ValueError)
+DTypeError = _error("DTypeError", "Type", TypeError)
+NotFoundError = _error("NotFoundError", "NotFound", FileNotFoundError)
+UnimplementedError = _error("UnimplementedError", "Unimplemented", NotImplementedError)
+OutOfRangeError = _error("OutOfRangeError", "OutOfRange", IndexError)
+ResourceExhaustedError = _error("ResourceExhaustedError", "ResourceExhausted", MemoryError)
+FailedPreconditionError = _error("FailedPreconditionError", "FailedPrecondition", RuntimeError)
+DataLossError = _error("DataLossError", "DataLoss", RuntimeError)
+UnavailableError = _error("UnavailableError", "Unavailable", RuntimeError)
+CancelledError = _error("CancelledError", "Cancelled", RuntimeError)
+InternalError = _error("InternalError", "Internal", RuntimeError)
 
 _CLASSES = {cls.kind: cls for cls in Error.__subclasses__()}
 
@@ -105,7 +76,5 @@ def raised_here(name, happened, expected, advice, cls=None):
     return make(kind, text) if cls is None else cls(text)
 
 
-class MissingFunctionError(Error, AttributeError):
-    """A backend function that does not exist; AttributeError, so that `hasattr` answers False."""
-
-    kind = "Unimplemented"
+# A backend function that does not exist; an AttributeError, so that `hasattr` answers False.
+MissingFunctionError = _error("MissingFunctionError", "Unimplemented", AttributeError)

@@ -4,8 +4,9 @@
 
 usage: digits.py --root TREE (--list-inputs | --list-outputs | --out DIR)
 """
-import argparse
 import os
+
+import _generator
 
 INPUT = "data/digits.csv.gz"
 OUTPUT = "lib/data/digits_bytes.cpp"
@@ -21,24 +22,13 @@ def render(content):
     return "\n".join(lines)
 
 
+def make(root):
+    with open(os.path.join(root, INPUT), "rb") as file:
+        return [render(file.read())]
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--root", required=True)
-    parser.add_argument("--list-inputs", action="store_true")
-    parser.add_argument("--list-outputs", action="store_true")
-    parser.add_argument("--out")
-    args = parser.parse_args()
-    if args.list_inputs:
-        print(INPUT)
-    elif args.list_outputs:
-        print(OUTPUT)
-    else:
-        with open(os.path.join(args.root, INPUT), "rb") as file:
-            content = file.read()
-        path = os.path.join(args.out, OUTPUT)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(render(content))
+    _generator.run(__doc__, [INPUT], [OUTPUT], make)
 
 
 if __name__ == "__main__":

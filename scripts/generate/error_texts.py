@@ -8,10 +8,10 @@ use tracefire's headers; the test runs them: the wrong one must raise the error,
 
 usage: error_texts.py --root TREE (--list-inputs | --list-outputs | --out DIR)
 """
-import argparse
 import json
-import os
 import sys
+
+import _generator
 
 INPUT = "schema/errors.json"
 TEXTS = "core/base/error_texts.cpp"
@@ -64,25 +64,14 @@ def render_examples(errors):
     return lines + [""]
 
 
+def make(root):
+    errors = _generator.load(root, INPUT)["errors"]
+    check(errors)
+    return [render_texts(errors), render_examples(errors)]
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--root", required=True)
-    parser.add_argument("--list-inputs", action="store_true")
-    parser.add_argument("--list-outputs", action="store_true")
-    parser.add_argument("--out")
-    args = parser.parse_args()
-    if args.list_inputs:
-        print(INPUT)
-    elif args.list_outputs:
-        print(TEXTS, EXAMPLES, sep="\n")
-    else:
-        with open(os.path.join(args.root, INPUT), encoding="utf-8") as f:
-            errors = json.load(f)["errors"]
-        check(errors)
-        for path, lines in ((TEXTS, render_texts(errors)), (EXAMPLES, render_examples(errors))):
-            os.makedirs(os.path.dirname(os.path.join(args.out, path)), exist_ok=True)
-            with open(os.path.join(args.out, path), "w", encoding="utf-8") as f:
-                f.write("\n".join(lines))
+    _generator.run(__doc__, [INPUT], [TEXTS, EXAMPLES], make)
 
 
 if __name__ == "__main__":

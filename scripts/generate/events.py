@@ -4,10 +4,10 @@
 
 usage: events.py --root TREE (--list-inputs | --list-outputs | --out DIR)
 """
-import argparse
 import json
-import os
 import sys
+
+import _generator
 
 INPUT = "schema/events.json"
 OUTPUT = "event_schema.h"
@@ -35,21 +35,9 @@ def render(schema):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--root", required=True)
-    parser.add_argument("--list-inputs", action="store_true")
-    parser.add_argument("--list-outputs", action="store_true")
-    parser.add_argument("--out")
-    args = parser.parse_args()
-    if args.list_inputs:
-        print(INPUT)
-    elif args.list_outputs:
-        print(OUTPUT)
-    else:
-        with open(os.path.join(args.root, INPUT), encoding="utf-8") as f:
-            schema = json.load(f)
-        with open(os.path.join(args.out, OUTPUT), "w", encoding="utf-8") as f:
-            f.write("\n".join(render(schema)))
+    _generator.run(
+        __doc__, [INPUT], [OUTPUT], lambda root: [render(_generator.load(root, INPUT))]
+    )
 
 
 if __name__ == "__main__":

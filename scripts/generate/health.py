@@ -4,10 +4,10 @@
 
 usage: health.py --root TREE (--list-inputs | --list-outputs | --out DIR)
 """
-import argparse
 import json
-import os
 import sys
+
+import _generator
 
 INPUT = "schema/health.json"
 OUTPUT = "health_table.h"
@@ -60,23 +60,14 @@ def render(schema):
     return lines + ["};", "}  // namespace tracefire::health", ""]
 
 
+def make(root):
+    schema = _generator.load(root, INPUT)
+    check(schema)
+    return [render(schema)]
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--root", required=True)
-    parser.add_argument("--list-inputs", action="store_true")
-    parser.add_argument("--list-outputs", action="store_true")
-    parser.add_argument("--out")
-    args = parser.parse_args()
-    if args.list_inputs:
-        print(INPUT)
-    elif args.list_outputs:
-        print(OUTPUT)
-    else:
-        with open(os.path.join(args.root, INPUT), encoding="utf-8") as f:
-            schema = json.load(f)
-        check(schema)
-        with open(os.path.join(args.out, OUTPUT), "w", encoding="utf-8") as f:
-            f.write("\n".join(render(schema)))
+    _generator.run(__doc__, [INPUT], [OUTPUT], make)
 
 
 if __name__ == "__main__":

@@ -4,8 +4,9 @@
 
 usage: monitor_page.py --root TREE (--list-inputs | --list-outputs | --out DIR)
 """
-import argparse
 import os
+
+import _generator
 
 FOLDER = "src/tools/monitor/web/page"
 FILES = {"index.html": "text/html; charset=utf-8",
@@ -43,21 +44,8 @@ def render(root):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--root", required=True)
-    parser.add_argument("--list-inputs", action="store_true")
-    parser.add_argument("--list-outputs", action="store_true")
-    parser.add_argument("--out")
-    args = parser.parse_args()
-    if args.list_inputs:
-        print("\n".join(f"{FOLDER}/{name}" for name in FILES))
-    elif args.list_outputs:
-        print(OUTPUT)
-    else:
-        path = os.path.join(args.out, OUTPUT)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as f:
-            f.write("\n".join(render(args.root)))
+    inputs = [f"{FOLDER}/{name}" for name in FILES]
+    _generator.run(__doc__, inputs, [OUTPUT], lambda root: [render(root)])
 
 
 if __name__ == "__main__":

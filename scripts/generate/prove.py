@@ -4,10 +4,10 @@
 
 usage: prove.py --root TREE (--list-inputs | --list-outputs | --out DIR)
 """
-import argparse
 import json
-import os
 import sys
+
+import _generator
 
 INPUT = "schema/prove.json"
 OUTPUT = "tools/inject/prove_table.h"
@@ -60,24 +60,14 @@ def render(schema):
     return lines + ["};", "}  // namespace tracefire::inject::table", ""]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--root", required=True)
-    parser.add_argument("--list-inputs", action="store_true")
-    parser.add_argument("--list-outputs", action="store_true")
-    parser.add_argument("--out")
-    args = parser.parse_args()
-    if args.list_inputs:
-        return print(INPUT)
-    if args.list_outputs:
-        return print(OUTPUT)
-    with open(os.path.join(args.root, INPUT), encoding="utf-8") as file:
-        schema = json.load(file)
+def make(root):
+    schema = _generator.load(root, INPUT)
     check(schema)
-    path = os.path.join(args.out, OUTPUT)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "w", encoding="utf-8") as out:
-        out.write("\n".join(render(schema)))
+    return [render(schema)]
+
+
+def main():
+    _generator.run(__doc__, [INPUT], [OUTPUT], make)
 
 
 if __name__ == "__main__":

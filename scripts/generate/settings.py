@@ -4,10 +4,10 @@
 
 usage: settings.py --root TREE (--list-inputs | --list-outputs | --out DIR)
 """
-import argparse
 import json
-import os
 import sys
+
+import _generator
 
 INPUT = "schema/settings.json"
 OUTPUT = "settings_table.h"
@@ -75,23 +75,14 @@ def render(settings):
     return lines + ["}  // namespace settings", "}  // namespace tracefire", ""]
 
 
+def make(root):
+    settings = _generator.load(root, INPUT)["settings"]
+    check(settings)
+    return [render(settings)]
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--root", required=True)
-    parser.add_argument("--list-inputs", action="store_true")
-    parser.add_argument("--list-outputs", action="store_true")
-    parser.add_argument("--out")
-    args = parser.parse_args()
-    if args.list_inputs:
-        print(INPUT)
-    elif args.list_outputs:
-        print(OUTPUT)
-    else:
-        with open(os.path.join(args.root, INPUT), encoding="utf-8") as f:
-            settings = json.load(f)["settings"]
-        check(settings)
-        with open(os.path.join(args.out, OUTPUT), "w", encoding="utf-8") as f:
-            f.write("\n".join(render(settings)))
+    _generator.run(__doc__, [INPUT], [OUTPUT], make)
 
 
 if __name__ == "__main__":

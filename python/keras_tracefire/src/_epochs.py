@@ -114,6 +114,13 @@ class EpochRunner:
         )
 
 
+def batches(iterator, run):
+    """Yields (first step, last step, function that runs them) of an epoch batch by batch."""
+    with iterator.catch_stop_iteration():
+        for begin, end, these in iterator:
+            yield begin, end, lambda these=these: run(these)
+
+
 def why_not(model, iterator, callbacks, hooks, steps):
     """Why an epoch cannot run in the engine: (reason or None, whether the user should hear it)."""
     if model.run_eagerly:

@@ -32,9 +32,21 @@ from tracefire import GradientTape
 # Keras 3.16 renamed its base class.
 _Base = getattr(base_trainer, "BaseTrainer", None) or base_trainer.Trainer
 
-_TRAIN_HOOKS = ("on_batch_begin", "on_batch_end", "on_train_batch_begin", "on_train_batch_end")
-_TEST_HOOKS = ("on_test_batch_begin", "on_test_batch_end")
-_PREDICT_HOOKS = ("on_predict_batch_begin", "on_predict_batch_end")
+
+class _Mode:
+    """The names by which training, testing and predicting go."""
+
+    def __init__(self, name, stop, more_hooks=()):
+        self.step, self.function = f"{name}_step", f"{name}_function"
+        self.make = f"make_{name}_function"
+        self.begin, self.end = f"on_{name}_batch_begin", f"on_{name}_batch_end"
+        self.hooks = (self.begin, self.end) + more_hooks
+        self.stop = stop
+
+
+_TRAIN = _Mode("train", "stop_training", ("on_batch_begin", "on_batch_end"))
+_TEST = _Mode("test", "stop_evaluating")
+_PREDICT = _Mode("predict", "stop_predicting")
 
 
 class TracefireTrainer(_Base):
@@ -77,25 +89,27 @@ class TracefireTrainer(_Base):
         return self(x, training=False) if self._call_has_training_arg else self(x)
 
     def make_train_function(self, force=False):
-        if self.train_function is None or force:
-            self.train_function = Step(self, self.train_step, self.run_eagerly)
+        self._make(_TRAIN, force)
 
     def make_test_function(self, force=False):
-        if self.test_function is None or force:
-            self.test_function = Step(self, self.test_step, self.run_eagerly)
+        self._make(_TEST, force)
 
     def make_predict_function(self, force=False):
-        if self.predict_function is None or force:
-            self.predict_function = Step(self, self.predict_step, self.run_eagerly)
+        self._make(_PREDICT, force)
+
+    def _make(self, mode, force):
+        if getattr(self, mode.function) is None or force:
+            setattr(self, mode.function, Step(self, getattr(self, mode.step), self.run_eagerly))
 
     # Epochs.
 
-    def _plan(self, step, iterator, callbacks, hooks, steps):
+    def _plan(self, mode, iterator, callbacks, steps):
         """An EpochRunner and its data, or None to go batch by batch."""
-        reason, worth_saying = _epochs.why_not(self, iterator, callbacks, hooks, steps)
+        reason, worth_saying = _epochs.why_not(self, iterator, callbacks, mode.hooks, steps)
         if reason is not None:
             self._say_why(reason, worth_saying)
             return None
+        step = getattr(self, mode.function)
         if step.eager_reason is not None:
             return None  # the step has said why
         data = _epochs.device_data(iterator, self._say_why)
@@ -104,35 +118,40 @@ class TracefireTrainer(_Base):
         runner = _epochs.EpochRunner(step, data)
         return (runner, data) if runner.can_run() else None
 
-    def _chunks(self, step, iterator, callbacks, hooks, steps, shuffle=False):
-        """One epoch: an iterable of (first step, last step, function that runs them), and whether
-        the engine runs whole chunks, with nothing in Python between two steps."""
-        plan = self._plan(step, iterator, callbacks, hooks, steps)
+    def _run_chunks(self, mode, chunks, callbacks, logs_of):
+        """Runs (first step, last step, function) after one another, between their callbacks; yields
+        what they give."""
+        for begin, end, run in chunks:
+            getattr(callbacks, mode.begin)(begin)
+            result = run()
+            getattr(callbacks, mode.end)(end, logs_of(result))
+            yield result
+            if getattr(self, mode.stop):
+                break
+
+    def _run_epoch(self, mode, iterator, callbacks, steps, shuffle=False):
+        """Trains or tests for one epoch. Returns its logs as numbers, for which the device is
+        waited for once."""
+        watched = _epochs.is_watched(callbacks)
+        plan = self._plan(mode, iterator, callbacks, steps)
         if plan is None:
-            return self._batches(step, iterator), False
-        runner, data = plan
-        size = _epochs.chunk_size(self, data, _epochs.is_watched(callbacks))
-        return runner.chunks(data.order(shuffle), size), True
+            chunks = _epochs.batches(iterator, getattr(self, mode.function))
+        else:
+            runner, data = plan
+            chunks = runner.chunks(data.order(shuffle), _epochs.chunk_size(self, data, watched))
+        hooked = any(_epochs.needs_batches(c, mode.hooks) for c in callbacks.callbacks)
+        looks = watched or hooked  # numbers of a chunk are read if a callback looks
 
-    def _batches(self, step, iterator):
-        with iterator.catch_stop_iteration():
-            for begin, end, batches in iterator:
-                yield begin, end, lambda batches=batches: step(batches)
-
-    def _final_logs(self, logs, method, whole):
-        """The logs of an epoch as numbers, for which the device is waited for once.
-
-        After whole chunks the metrics hold what the last step of Keras's own returned.
-        """
-        if not whole or not returns_metrics(self, method):
+        logs = {}
+        for logs in self._run_chunks(
+            mode, chunks, callbacks, lambda logs: read_scalars(logs) if looks else None
+        ):
+            pass
+        # After whole chunks, with nothing in Python between two steps, the metrics hold what the
+        # last step of Keras's own returned.
+        if plan is None or not returns_metrics(self, mode.step):
             logs = self._get_metrics_result_or_logs(logs)
         return read_scalars(logs)
-
-    def _logs_for(self, callbacks, logs, hooks):
-        """Logs of a chunk as numbers if a callback looks; reading them waits for the device."""
-        watched = _epochs.is_watched(callbacks)
-        hooked = any(_epochs.needs_batches(c, hooks) for c in callbacks.callbacks)
-        return read_scalars(logs) if watched or hooked else None
 
     @traceback_utils.filter_traceback
     def fit(
@@ -164,7 +183,7 @@ class TracefireTrainer(_Base):
             (x, y, sample_weight), validation_data = array_slicing.train_validation_split(
                 (x, y, sample_weight), validation_split=validation_split
             )
-        iterator = EpochIterator(
+        iterator = self._iterator(
             x=x,
             y=y,
             sample_weight=sample_weight,
@@ -172,21 +191,16 @@ class TracefireTrainer(_Base):
             steps_per_epoch=steps_per_epoch,
             shuffle=shuffle,
             class_weight=class_weight,
-            steps_per_execution=self.steps_per_execution,
         )
-        self._build_from(iterator)
-        callbacks = self._callback_list(
-            callbacks, verbose, epochs, iterator.num_batches, add_history=True
-        )
-        self.make_train_function()
-        self.stop_training = False
+        callbacks = self._prepare(_TRAIN, iterator, callbacks, verbose, epochs, add_history=True)
         training_logs, finished = {}, False
         callbacks.on_train_begin()
         try:
             for epoch in range(self._initial_epoch or initial_epoch, epochs):
                 self.reset_metrics()
                 callbacks.on_epoch_begin(epoch)
-                epoch_logs = self._train_epoch(iterator, callbacks, steps_per_epoch, shuffle)
+                logs = self._run_epoch(_TRAIN, iterator, callbacks, steps_per_epoch, shuffle)
+                epoch_logs = dict(logs)
                 if validation_data is not None and self._should_eval(epoch, validation_freq):
                     val_logs = self._validate(
                         validation_data,
@@ -209,28 +223,11 @@ class TracefireTrainer(_Base):
                 callbacks.on_train_end(logs=training_logs)
         return self.history
 
-    def _train_epoch(self, iterator, callbacks, steps, shuffle):
-        step, logs = self.train_function, {}
-        chunks, whole = self._chunks(step, iterator, callbacks, _TRAIN_HOOKS, steps, shuffle)
-        for begin, end, run in chunks:
-            callbacks.on_train_batch_begin(begin)
-            logs = run()
-            callbacks.on_train_batch_end(end, self._logs_for(callbacks, logs, _TRAIN_HOOKS))
-            if self.stop_training:
-                break
-        return dict(self._final_logs(logs, "train_step", whole))
-
     def _validate(self, validation_data, batch_size, steps, callbacks):
         x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(validation_data)
         if self._eval_epoch_iterator is None:
-            self._eval_epoch_iterator = EpochIterator(
-                x=x,
-                y=y,
-                sample_weight=sample_weight,
-                batch_size=batch_size,
-                steps_per_execution=self.steps_per_execution,
-                steps_per_epoch=steps,
-                shuffle=False,
+            self._eval_epoch_iterator = self._iterator(
+                x=x, y=y, sample_weight=sample_weight, batch_size=batch_size, steps_per_epoch=steps
             )
         return self.evaluate(
             x=x,
@@ -262,78 +259,41 @@ class TracefireTrainer(_Base):
             raise ValueError(f"Arguments not recognized: {kwargs}")
         iterator = self._eval_epoch_iterator if cached else None
         if iterator is None:
-            iterator = EpochIterator(
-                x=x,
-                y=y,
-                sample_weight=sample_weight,
-                batch_size=batch_size,
-                steps_per_epoch=steps,
-                shuffle=False,
-                steps_per_execution=self.steps_per_execution,
+            iterator = self._iterator(
+                x=x, y=y, sample_weight=sample_weight, batch_size=batch_size, steps_per_epoch=steps
             )
-        self._build_from(iterator)
-        callbacks = self._callback_list(callbacks, verbose, 1, iterator.num_batches)
-        self.make_test_function()
-        self.stop_evaluating = False
+        callbacks = self._prepare(_TEST, iterator, callbacks, verbose)
         callbacks.on_test_begin()
-        logs = {}
         self.reset_metrics()
-        chunks, whole = self._chunks(
-            self.test_function, iterator, callbacks, _TEST_HOOKS, steps
-        )
-        for begin, end, run in chunks:
-            callbacks.on_test_batch_begin(begin)
-            logs = run()
-            callbacks.on_test_batch_end(end, self._logs_for(callbacks, logs, _TEST_HOOKS))
-            if self.stop_evaluating:
-                break
-        logs = pythonify_logs(self._final_logs(logs, "test_step", whole))
+        logs = pythonify_logs(self._run_epoch(_TEST, iterator, callbacks, steps))
         callbacks.on_test_end(logs)
         return logs if return_dict else self._flatten_metrics_in_order(logs)
 
     @traceback_utils.filter_traceback
     def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None):
-        iterator = EpochIterator(
-            x=x,
-            batch_size=batch_size,
-            steps_per_epoch=steps,
-            shuffle=False,
-            steps_per_execution=self.steps_per_execution,
-        )
-        self._build_for_predict(iterator)
-        callbacks = self._callback_list(callbacks, verbose, 1, iterator.num_batches)
-        self.make_predict_function()
-        self.stop_predicting = False
+        iterator = self._iterator(x=x, batch_size=batch_size, steps_per_epoch=steps)
+        callbacks = self._prepare(_PREDICT, iterator, callbacks, verbose)
         callbacks.on_predict_begin()
-        parts, watched = [], _epochs.is_watched(callbacks)
-        chunks, whole = self._predict_chunks(iterator, callbacks, steps)
-        for begin, end, run in chunks:
-            callbacks.on_predict_batch_begin(begin)
-            outputs = run()
-            # What a progress bar counts has been computed; otherwise all is read at the end.
-            parts.append(read(outputs) if watched else outputs)
-            # Keras converts what it hands to callbacks: for whole chunks nobody listens.
-            callbacks.on_predict_batch_end(end, None if whole else {"outputs": outputs})
-            if self.stop_predicting:
-                break
+        watched = _epochs.is_watched(callbacks)
+        plan = self._plan(_PREDICT, iterator, callbacks, steps)
+        whole = plan is not None and plan[0].can_collect()
+        if whole:
+            runner, data = plan
+            size = _epochs.chunk_size(self, data, watched)
+            chunks = runner.chunks(None, size, collect=True)
+        else:  # each to the host: nobody knows how many there will be
+            step = self.predict_function
+            chunks = _epochs.batches(iterator, lambda batches: join([step([b]) for b in batches]))
+        if watched:  # what a progress bar counts has been computed; else all is read at the end
+            chunks = ((b, e, lambda run=run: read(run())) for b, e, run in chunks)
+        # Keras converts what it hands to callbacks; between whole chunks nobody listens.
+        parts = list(
+            self._run_chunks(
+                _PREDICT, chunks, callbacks, lambda out: None if whole else {"outputs": out}
+            )
+        )
         callbacks.on_predict_end()
         return join(parts)
-
-    def _predict_chunks(self, iterator, callbacks, steps):
-        """_chunks(), with the results of all steps instead of the last one's."""
-        step = self.predict_function
-        plan = self._plan(step, iterator, callbacks, _PREDICT_HOOKS, steps)
-        if plan is None or not plan[0].can_collect():
-            return self._predict_batches(step, iterator), False
-        runner, data = plan
-        size = _epochs.chunk_size(self, data, _epochs.is_watched(callbacks))
-        return runner.chunks(None, size, collect=True), True
-
-    def _predict_batches(self, step, iterator):
-        # One after the other to the host: nobody knows how many there will be.
-        with iterator.catch_stop_iteration():
-            for begin, end, batches in iterator:
-                yield begin, end, lambda batches=batches: join([step([b]) for b in batches])
 
     # Single batches.
 
@@ -374,7 +334,25 @@ class TracefireTrainer(_Base):
 
     # Preparation.
 
-    def _callback_list(self, callbacks, verbose, epochs, steps, add_history=False):
+    def _iterator(self, shuffle=False, **arguments):
+        return EpochIterator(
+            shuffle=shuffle, steps_per_execution=self.steps_per_execution, **arguments
+        )
+
+    def _prepare(self, mode, iterator, callbacks, verbose, epochs=1, add_history=False):
+        """Builds what is missing, for a run that nobody has stopped. Returns its callbacks."""
+        if mode is _PREDICT:
+            self._build_for_predict(iterator)
+        else:
+            self._build_from(iterator)
+        callbacks = self._callback_list(
+            callbacks, verbose, epochs, iterator.num_batches, add_history
+        )
+        getattr(self, mode.make)()
+        setattr(self, mode.stop, False)
+        return callbacks
+
+    def _callback_list(self, callbacks, verbose, epochs, steps, add_history):
         if isinstance(callbacks, callbacks_module.CallbackList):
             return callbacks
         return callbacks_module.CallbackList(

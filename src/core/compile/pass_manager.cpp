@@ -29,7 +29,6 @@ Status check_honesty(const char* pass, const GraphPtr& before, const GraphPtr& a
 const std::vector<Pass>& raise_passes() {
   static const std::vector<Pass> passes = {
       {"raise_softmax", raise_softmax},
-      {"raise_log_softmax", raise_log_softmax},
   };
   return passes;
 }

@@ -71,6 +71,25 @@ std::optional<Scalar> fold_cast(const Scalar& x, DType to) {
   return stored(y);
 }
 
+/// What is written alike for doubles and for words that wrap around.
+template <class T>
+std::optional<T> arithmetic(LoopOp op, T a, T b) {
+  switch (op) {
+    case LoopOp::kNeg:
+      return -a;
+    case LoopOp::kSquare:
+      return a * a;
+    case LoopOp::kAdd:
+      return a + b;
+    case LoopOp::kSub:
+      return a - b;
+    case LoopOp::kMul:
+      return a * b;
+    default:
+      return std::nullopt;
+  }
+}
+
 std::optional<Scalar> fold_real(LoopOp op, const std::vector<Scalar>& in, DType to) {
   // Half types are computed in f32. For one operation on f32, a double holds enough digits that
   // rounding twice is rounding once (S. Figueroa, "When is double rounding innocuous?", 1995).
@@ -78,17 +97,11 @@ std::optional<Scalar> fold_real(LoopOp op, const std::vector<Scalar>& in, DType 
   const bool narrow = to != DType::kF64;
   double y;
   switch (op) {
-    case LoopOp::kNeg:
-      y = -a;
-      break;
     case LoopOp::kAbs:
       y = std::fabs(a);
       break;
     case LoopOp::kSqrt:
       y = std::sqrt(a);
-      break;
-    case LoopOp::kSquare:
-      y = a * a;
       break;
     case LoopOp::kReciprocal:
       y = 1 / a;
@@ -99,15 +112,6 @@ std::optional<Scalar> fold_real(LoopOp op, const std::vector<Scalar>& in, DType 
     case LoopOp::kCeil:
       y = std::ceil(a);
       break;
-    case LoopOp::kAdd:
-      y = a + b;
-      break;
-    case LoopOp::kSub:
-      y = a - b;
-      break;
-    case LoopOp::kMul:
-      y = a * b;
-      break;
     case LoopOp::kDiv:
       y = a / b;
       break;
@@ -116,8 +120,11 @@ std::optional<Scalar> fold_real(LoopOp op, const std::vector<Scalar>& in, DType 
       if (!(a < b) && !(b < a)) return std::nullopt;  // NaN, or zeros of either sign
       y = (op == LoopOp::kMaximum) == (a < b) ? b : a;
       break;
-    default:
-      return std::nullopt;
+    default: {
+      const std::optional<double> common = arithmetic(op, a, b);
+      if (!common) return std::nullopt;
+      y = *common;
+    }
   }
   if (narrow) y = static_cast<float>(y);
   return stored({to, y, 0});
@@ -128,21 +135,6 @@ std::optional<Scalar> fold_whole(LoopOp op, const std::vector<Scalar>& in, DType
   const uint64_t b = in.size() > 1 ? static_cast<uint64_t>(in[1].integer) : 0;
   uint64_t y;
   switch (op) {
-    case LoopOp::kNeg:
-      y = 0 - a;
-      break;
-    case LoopOp::kSquare:
-      y = a * a;
-      break;
-    case LoopOp::kAdd:
-      y = a + b;
-      break;
-    case LoopOp::kSub:
-      y = a - b;
-      break;
-    case LoopOp::kMul:
-      y = a * b;
-      break;
     case LoopOp::kBitwiseAnd:
       y = a & b;
       break;
@@ -158,8 +150,11 @@ std::optional<Scalar> fold_whole(LoopOp op, const std::vector<Scalar>& in, DType
     case LoopOp::kMinimum:
       y = less(in[1], in[0]) ? b : a;
       break;
-    default:
-      return std::nullopt;
+    default: {
+      const std::optional<uint64_t> common = arithmetic(op, a, b);
+      if (!common) return std::nullopt;
+      y = *common;
+    }
   }
   return stored({to, 0, static_cast<int64_t>(y)});
 }

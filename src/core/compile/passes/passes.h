@@ -8,11 +8,8 @@ namespace tracefire {
 
 // The passes, one a file. Each returns the graph it got where it has nothing to change.
 
-/// exp(x - max) / sum(exp(x - max)) -> softmax; the logarithm of it -> log_softmax.
+/// exp(d) / sum(exp(d)) with d = x - max(x) -> softmax; d - log(sum(exp(d))) -> log_softmax.
 Result<GraphPtr> raise_softmax(const GraphPtr& graph, const CompileOptions& options, bool* changed);
-/// log(softmax(x)) -> log_softmax(x): finite where softmax underflows to 0.
-Result<GraphPtr> raise_log_softmax(const GraphPtr& graph, const CompileOptions& options,
-                                   bool* changed);
 /// The nodes of a called graph in place of the call.
 Result<GraphPtr> inline_calls(const GraphPtr& graph, const CompileOptions& options, bool* changed);
 /// A device for each node, and copies between devices.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Composites in primitives. Runs before gradients are taken, so that the composite's own gradient
-// is used. What is recognised computes the same numbers, NaN and infinities included.
+// Composites in primitives. What is recognised computes the same numbers, NaN and infinities
+// included: log(softmax(x)) is left alone, because it is -inf where the softmax underflows, which
+// log_softmax(x) is not.
 
 #include "core/compile/known_ops.h"
 #include "core/compile/passes/passes.h"
@@ -127,25 +128,6 @@ Result<GraphPtr> raise_softmax(const GraphPtr& source, const CompileOptions& opt
               now->op = plain ? known.softmax : known.log_softmax;
               now->inputs = {x};
               now->attrs.set("axis", static_cast<int64_t>(axis));
-              return true;
-            }));
-  if (!raised) return graph;
-  *changed = true;
-  return raised;
-}
-
-Result<GraphPtr> raise_log_softmax(const GraphPtr& source, const CompileOptions& options,
-                                   bool* changed) {
-  TF_ASSIGN(GraphPtr graph, rewrite_regions(source, options, changed, raise_log_softmax));
-  const KnownOps& known = KnownOps::get();
-  const Matcher matcher(*graph);
-  TF_ASSIGN(const GraphPtr raised, replace(*graph, [&](const Node& node, Node* now) {
-              if (node.op != known.log) return false;
-              const Node* softmax = matcher.producer(node.inputs[0], known.softmax);
-              if (!softmax) return false;
-              now->op = known.log_softmax;
-              now->inputs = softmax->inputs;
-              now->attrs = softmax->attrs;
               return true;
             }));
   if (!raised) return graph;
