@@ -260,7 +260,7 @@ void shadow_facts(const Root& root, const Machine& m, const Environment& env, co
   }
 }
 
-void jax_facts(const Environment& env, const Framework& fw, Facts* f) {
+void jax_facts(const Data& data, const Environment& env, const Framework& fw, Facts* f) {
   f->set("fw.plugin", fw.plugin);
   f->set("fw.plugin_version", fw.plugin_version);
   std::string major = fw.plugin.empty() ? "" : fw.plugin.substr(8, 2);
@@ -292,6 +292,17 @@ void jax_facts(const Environment& env, const Framework& fw, Facts* f) {
         f->set("fw.jax_outdated", requirement.name,
                "JAX " + fw.version + " needs " + requirement.name + " " + least + " or newer; " +
                    have->version + " is installed.");
+    }
+  bool told = plugin != nullptr && !plugin->requirements.empty();
+  auto least = data.versions().find("jax_least");
+  if (plugin != nullptr && !told && least != data.versions().end() && major == "12")
+    for (const auto& [name, version] : least->items()) {
+      const Dist* have = env.dist(name);
+      if (have != nullptr && version.is_string() &&
+          compare_versions(have->version, version.get<std::string>()) < 0)
+        f->set("fw.jax_outdated", name,
+               "JAX " + fw.version + " needs " + name + " " + version.get<std::string>() +
+                   " or newer; " + have->version + " is installed.");
     }
   if (const Dist* jax = env.dist("jax"))
     if (compare_versions(jax->version, fw.version) != 0 &&
@@ -460,6 +471,7 @@ Facts framework_facts(const Facts& environment, const Root& root, const Machine&
       "fw.cuda", fw.cuda,
       fw.cuda.empty() ? "" : fw.product + " " + fw.version + " is built for CUDA " + fw.cuda + ".");
   f.set("fw.cuda_major", leading(fw.cuda, 1));
+  f.flag("fw.aarch64", fw.aarch64 || f.get("arch") == "aarch64");
   f.set("fw.variant", fw.variant);
   f.flag("fw.conda", fw.conda);
   f.set("fw.conda_build", fw.conda_build);
@@ -491,7 +503,7 @@ Facts framework_facts(const Facts& environment, const Root& root, const Machine&
     shadow_facts(root, m, env, fw, &f);
     capability_facts(m, data, fw, &f);
   }
-  if (fw.id == "jax") jax_facts(env, fw, &f);
+  if (fw.id == "jax") jax_facts(data, env, fw, &f);
   python_package_facts(m, data, env, fw, &f);
   compiler_facts(root, m, env, fw, &f);
   keras_facts(data, env, fw, &f);

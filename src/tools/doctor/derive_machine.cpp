@@ -166,6 +166,16 @@ void user_space_facts(const Root& root, const Machine& m, const Data& data, Fact
     f->set("user.version", user);
     f->set("libcuda.copies", join(copies, ", "), "Copies of libcuda: " + join(copies, ", ") + ".");
   }
+  // In a container ldconfig may take either copy at the next start.
+  std::set<std::string> versions;
+  for (const DriverFile& file : m.all_libcuda)
+    if (!contains(file.path, "/compat") && !file.version.empty()) versions.insert(file.version);
+  if (!m.container.empty() && !m.wsl && versions.size() > 1 && !f->has("libcuda.duplicate") &&
+      !f->has("driver.mismatch"))
+    f->set(
+        "libcuda.duplicate", "yes",
+        "libcuda is there in several versions: " + join({versions.begin(), versions.end()}, ", ") +
+            "; the kernel module is " + installed + ".");
   if (m.wsl) {
     for (const DriverFile& file : m.all_libcuda)
       if (file.path.rfind("/usr/lib/wsl/", 0) != 0 && file.path.rfind("/mnt/", 0) != 0 &&

@@ -126,6 +126,9 @@ void read_dists(const Root& root, const std::string& site, Environment* env) {
       dist.requirements.push_back(parse_requirement(line));
     std::string key = normal_name(dist.name);
     if (key.empty()) continue;
+    if (key.rfind("tensorflow", 0) == 0 || key.rfind("tf-nightly", 0) == 0 || key == "torch" ||
+        key == "jaxlib")
+      dist.wheel = root.read(folder + "/WHEEL", 16 << 10).value_or("");
     auto [it, inserted] = env->dists.emplace(key, dist);
     // Two versions side by side: a broken upgrade. The newer one is what its files are of.
     if (!inserted && compare_versions(dist.version, it->second.version) > 0) it->second = dist;

@@ -22,6 +22,7 @@ struct Dist {
   std::string site;    ///< the folder of packages that holds it
   std::vector<Requirement> requirements;
   std::string build;  ///< conda's build string
+  std::string wheel;  ///< its WHEEL file, of frameworks only: the tags tell system and processor
 };
 
 struct Environment {

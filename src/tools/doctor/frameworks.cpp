@@ -70,14 +70,23 @@ void describe_tensorflow(const Root& root, const Machine& machine, const Data& d
   } else if (info.known) {
     f->build = info.cuda ? Build::kGpu : Build::kCpu;
     f->build_proof = file + " says is_cuda_build " + (info.cuda ? "True." : "False.");
-  } else if (machine.arch == "aarch64" && !f->conda && f->dist == "tensorflow") {
+  } else if ((machine.arch == "aarch64" || f->aarch64) && !f->conda && f->dist == "tensorflow") {
     f->build = Build::kCpu;
     f->build_proof = "The aarch64 wheels of TensorFlow on PyPI are built without CUDA.";
   } else if (!f->conda) {
     f->build = Build::kGpu;
     f->build_proof = "The wheel " + f->dist + " " + f->version + " for Linux is built with CUDA.";
   }
+  // On PyPI only the aarch64 wheels named tensorflow are without CUDA.
+  bool nvidia_packages = false;
+  for (const auto& [name, dist] : env.dists)
+    nvidia_packages |= name.rfind("nvidia-", 0) == 0 && contains(name, "-cu");
+  bool plain = f->dist == "tensorflow" || f->dist == "tf-nightly";
+  if (info.known && !info.cuda && plain && nvidia_packages && machine.platform == "linux")
+    f->aarch64 = true;
   f->cuda = info.cuda_version;
+  if (f->dist == "nvidia-tensorflow" && info.cuda_version.empty())
+    f->cuda = "11.8";  // NVIDIA's own build of 1.15
   f->cudnn = info.cudnn_version;
   f->sass = info.sass;
   f->ptx = info.ptx;
@@ -100,7 +109,7 @@ void describe_tensorflow(const Root& root, const Machine& machine, const Data& d
   }
 }
 
-void describe_torch(const Root& root, const Data& data, Framework* f) {
+void describe_torch(const Root& root, const Machine& machine, const Data& data, Framework* f) {
   BuildInfo info =
       parse_torch_version(root.read(f->site + "/torch/version.py", 64 << 10).value_or(""));
   std::string local =
@@ -133,6 +142,10 @@ void describe_torch(const Root& root, const Data& data, Framework* f) {
     f->ptx = texts_of((*variants)[f->variant], "ptx");
   }
   if (is_default || f->variant.empty()) set_release(data, f);
+  if (f->build == Build::kUnknown && machine.platform == "windows") {
+    f->build = Build::kCpu;
+    f->build_proof = "The wheel of PyTorch that PyPI has for Windows is built without CUDA.";
+  }
   if (f->build == Build::kUnknown && !f->conda && release != nullptr) f->build = Build::kGpu;
   f->pip_first = true;
   for (std::string name : {"/torch/lib/libtorch_cuda.so", "/torch/lib/libtorch_global_deps.so"}) {
@@ -322,8 +335,9 @@ std::vector<Framework> find_frameworks(const Root& root, const Machine& machine,
     std::string conda_cuda = f.cuda;
     Build conda_kind = f.build;
     std::string conda_proof = f.build_proof;
+    f.aarch64 = chosen != nullptr && contains(chosen->wheel, "aarch64");
     if (id == "tensorflow") describe_tensorflow(root, machine, data, env, &f);
-    if (id == "torch") describe_torch(root, data, &f);
+    if (id == "torch") describe_torch(root, machine, data, &f);
     if (id == "jax") describe_jax(data, env, &f);
     if (conda_kind != Build::kUnknown) {
       f.build = conda_kind;

@@ -40,6 +40,7 @@ struct Framework {
   std::string variant;      ///< torch's local part: "cu124"
   std::vector<std::string> sass, ptx;
   std::string plugin, plugin_version, pjrt_version;  ///< JAX's
+  bool aarch64 = false;                              ///< the wheel for that processor
   bool pip_first = false;  ///< its own search path wins over LD_LIBRARY_PATH
   std::string search_proof;
   std::vector<Needed> needed;

@@ -104,7 +104,8 @@ std::string version_of_file(const Root& root, const Machine& machine, const Envi
 std::vector<std::string> sonames_of(const Data& data, const Environment& env, const Framework& f) {
   std::vector<std::string> out;
   if (f.id == "tensorflow") {
-    if (const Json* release = data.release("tensorflow", f.version))
+    if (const Json* release =
+            data.release("tensorflow", f.dist == "nvidia-tensorflow" ? "2.5" : f.version))
       out = texts_of(*release, "sonames");
   } else if (f.id == "jax") {
     auto it = data.versions().find("jax_sonames");

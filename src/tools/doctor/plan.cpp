@@ -227,7 +227,8 @@ Report make_plan(const Root& root, const Data& data, Machine machine, const std:
   };
   for (const Finding& finding : report.findings)
     if (badness(finding.verdict) > badness(report.verdict)) report.verdict = finding.verdict;
-  if (release.empty() && best.release.empty() && gpu && report.findings.empty()) report.verdict = "cpu-only";
+  if (release.empty() && best.release.empty() && gpu && report.findings.empty())
+    report.verdict = "cpu-only";
   report.summary = report.findings.empty() ? plan.evidence[0] : report.findings[0].evidence[0];
   report.findings.push_back(std::move(plan));
   std::string verdict = report.verdict;

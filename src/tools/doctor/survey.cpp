@@ -67,6 +67,14 @@ Survey make_survey(const Root& root, const Data& data, Machine machine, const Qu
   EnvironmentSearch search = find_environments(root, survey.machine, question.python);
   if (!search.incomplete.empty())
     root.note_unread("The whole tree", search.incomplete.substr(0, search.incomplete.size() - 1));
+  // A wheel for another system: the tree is of that system, whatever else it lacks.
+  for (const Environment& env : search.environments)
+    for (const auto& [name, dist] : env.dists) {
+      if (name == "tensorflow-intel" || contains(dist.wheel, "-win_"))
+        survey.machine.platform = "windows";
+      if (name == "tensorflow-macos" || contains(dist.wheel, "-macosx_"))
+        survey.machine.platform = "darwin";
+    }
   for (Environment& env : search.environments) {
     Surveyed surveyed;
     surveyed.frameworks = find_frameworks(root, survey.machine, data, env);
