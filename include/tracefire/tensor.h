@@ -49,7 +49,8 @@ class TRACEFIRE_API Tensor {
   int rank() const { return shape().rank(); }
   /// Fixed when the tensor was traced; known without waiting for its value.
   Device device() const;
-  /// The same value on another device.
+  /// The same value on another device; strings stay on the host. Throws kUnknownDevice where
+  /// `device` is not set, and when the value is observed where there is no such device.
   Tensor to(Device device) const;
 
   /// Waits for the value and throws what went wrong in computing it.

@@ -18,6 +18,7 @@ concat string string string -> string
 constant -> string
 gather string int64 -> string
 reverse string -> string
+scatter string int32 string -> string
 slice string -> string
 transpose string -> string
 )";
@@ -76,10 +77,10 @@ TEST_CASE("cuda ready kernels: movement agrees with the oracle") {
   check_family(movement_cases, 6);
 }
 TEST_CASE("cuda ready kernels: indexing agrees with the oracle") {
-  check_family(indexing_cases, 5);
+  check_family(indexing_cases, 7);
 }
 TEST_CASE("cuda ready kernels: reductions agree with the oracle [slow]") {
-  check_family(reduction_cases, 13);
+  check_family(reduction_cases, 16);
 }
 
 TEST_CASE("cuda ready kernels: composites agree with the oracle") {
@@ -155,6 +156,20 @@ TEST_CASE("cuda ready kernels: long rows are sorted, searched and summed") {
     CHECK(check_case({"unique", {{dtype, {9001}, -40, 40, {}}}, {}, {}}, gpu.device()) == 1);
     CHECK(check_case({"unique", {{dtype, {5000}, 0, 9, {}}}, {{"size", int64_t{6000}}}, {}},
                      gpu.device()) == 1);
+    for (const char* op : {"sort", "argsort"}) {
+      CHECK(check_case({op, {row}, {{"descending", true}}, {}}, gpu.device()) == 1);
+      const InputSpec column{dtype, {3001, 2}, -40, 40, {}};
+      CHECK(check_case({op, {column}, {{"axis", int64_t{0}}}, {}}, gpu.device()) == 1);
+    }
+    OpCase scatter{"scatter",
+                   {{dtype, {100, 3}, 1, 2, {}},
+                    {DType::kI32, {3000, 1}, 0, 99, {}},
+                    {dtype, {3000, 3}, 0, 2, {}}},
+                   {{"reduction", std::string("add")}},
+                   {}};
+    scatter.slack = 100;
+    scatter.whole_scale = true;
+    CHECK(check_case(scatter, gpu.device()) == 1);
     for (int mode = 0; mode < 4; ++mode) {
       for (const auto& [sizes, axis] : {std::pair<std::vector<int64_t>, int64_t>{{3, 9001}, 1},
                                         {{700, 3}, 0},

@@ -129,3 +129,20 @@ answer([first, again, last, proof.graph_launches, proof.synchronizations])
         np.testing.assert_array_equal(got, want)
     assert launches == {1: 1, 64: 1, 70: 2, 150: 3}[steps]
     assert waits == 1
+
+
+@pytest.mark.slow
+def test_values_of_the_host_are_brought_to_a_function_on_the_gpu():
+    seen = emulated_gpu.run(
+        """
+with core.TraceScope() as scope:
+    x = scope.parameter((3,), "float32")
+    function = scope.finish([core.ops.add(x, x)])
+here = core.tensor(np.array([1, 2, 3], "float32"), device="/CPU:0")
+core.reset_proof()
+(out,) = function(here)
+copied = core.proof().copies_in
+answer([copied, out.device, out.tolist(), here.to("/GPU:0").tolist(), here.device])
+"""
+    )
+    assert seen == [12, "/GPU:0", [2, 4, 6], [1, 2, 3], "/CPU:0"]

@@ -184,6 +184,7 @@ def test_keys(machine):
     screen.assert_put_back()
 
 
+@pytest.mark.slow
 def test_killing_needs_a_confirmation(machine, child):
     other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", "other"])
     try:
@@ -262,6 +263,7 @@ def test_dumb_terminal_gets_text(machine):
     assert process.returncode == 0 and "NVIDIA H200" in text and "\x1b" not in text
 
 
+@pytest.mark.slow
 def test_nvml_is_missing(machine):
     machine.script({"init": 9})
     screen = Screen(machine, "--every", "200ms")
@@ -273,6 +275,7 @@ def test_nvml_is_missing(machine):
     screen.assert_put_back()
 
 
+@pytest.mark.deep
 def test_driver_hangs(machine):
     machine.script({"gpus": [GPU]})
     screen = Screen(machine, "--every", "200ms")

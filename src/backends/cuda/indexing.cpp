@@ -110,35 +110,6 @@ BoundLaunch bind_dynamic_update_slice(const NodeView& node, CudaDevice& device) 
   });
 }
 
-Answer accept_scatter(const NodeView& node) {
-  const DType dtype = node.inputs[0].dtype;
-  const bool known = dtype == DType::kF32 || dtype == DType::kF64 || dtype == DType::kF16 ||
-                     dtype == DType::kBF16 || index_type(dtype);
-  if (!known) return Answer::no(concat_text("cuda: no scatter_add of ", dtype_name(dtype)));
-  return accept_indices<1>(node);
-}
-
-BoundLaunch bind_scatter_add(const NodeView& node, CudaDevice& device) {
-  const std::vector<int64_t> sizes = node.outputs[0].shape.sizes();
-  const auto axis = static_cast<size_t>(node.node->attrs.integer("axis"));
-  Gather g;
-  g.outer = product(sizes, 0, axis);
-  g.size = sizes[axis];
-  g.inner = product(sizes, axis + 1, sizes.size());
-  g.count = elements_of(node.inputs[1]);
-  g.index_bytes = index_bytes(node.inputs[1].dtype);
-  TF_ASSIGN(Function kernel,
-            ready_kernel(device, concat_text("tf_scatter_add_", dtype_name(node.inputs[0].dtype))));
-  LaunchShape shape;
-  shape.block[0] = 128;
-  shape.grid[0] = static_cast<unsigned>((g.outer * g.inner + 127) / 128);
-  if (shape.grid[0] == 0) return make_launch({}, [](const LaunchArgs&) -> Status { return {}; });
-  return make_launch({kernel.name}, [=](const LaunchArgs& args) {
-    return launch_with(lane_of(args.stream), kernel, shape, args.inputs[0], args.inputs[1],
-                       args.outputs[0], g, args.error, args.step);
-  });
-}
-
 Answer accept_check_range(const NodeView& node) {
   const DType dtype = node.inputs[0].dtype;
   if (is_integer(dtype) && dtype != DType::kI4 && dtype != DType::kU4) return Answer::yes();
@@ -166,7 +137,6 @@ std::vector<KernelSpec> indexing_kernels() {
           {"dynamic_slice", "cuda_dynamic_slice", accept_indices<1>, bind_dynamic_slice},
           {"dynamic_update_slice", "cuda_dynamic_update_slice", accept_indices<2>,
            bind_dynamic_update_slice, /*in_place=*/true},
-          {"scatter_add", "cuda_scatter_add", accept_scatter, bind_scatter_add},
           {"check_range", "cuda_check_range", accept_check_range, bind_check_range,
            /*in_place=*/true}};
 }

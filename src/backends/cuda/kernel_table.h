@@ -33,6 +33,7 @@ std::vector<KernelSpec> matmul_kernels();
 std::vector<KernelSpec> reduction_kernels();
 std::vector<KernelSpec> movement_kernels();
 std::vector<KernelSpec> indexing_kernels();
+std::vector<KernelSpec> scattering_kernels();
 std::vector<KernelSpec> searching_kernels();
 std::vector<KernelSpec> composite_kernels();
 std::vector<KernelSpec> product_kernels();

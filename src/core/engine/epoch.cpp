@@ -178,17 +178,14 @@ Result<Tensors> run_stretch(Function::State& state, const Tensors& data, const T
   TF_RETURN_IF_ERROR(check_epoch(state, data, order, batch, lo, hi));
   TF_ASSIGN(std::shared_ptr<Epoch> epoch, find_epoch(state, data, order.defined(), batch));
   std::lock_guard<std::mutex> lock(epoch->mutex);
-  Engine& engine = Engine::instance();
+  const Device device = Engine::instance().default_device();
   RunRequest request;
   request.env = epoch->env;
   request.collected = collected;
   for (size_t i = 0; i < data.size(); ++i) {
-    TF_ASSIGN(auto payload, engine.ready(data[i].cell(), Trigger::kCall));
-    request.env.set(epoch->data[i].shape[0].symbol(), data[i].shape()[0].value());
-    request.params.push_back(payload->storage);
-    request.parents.push_back(payload->run && payload->run->can_fail()
-                                  ? Run::Parent{payload->run, payload->result}
-                                  : Run::Parent{});
+    ValueType type;
+    TF_RETURN_IF_ERROR(add_operand(data[i].cell(), device, &request, &type));
+    request.env.set(epoch->data[i].shape[0].symbol(), type.shape[0].value());
   }
   if (order.defined()) {
     TF_RETURN_IF_ERROR(place_order(epoch.get(), order.cell()));

@@ -233,9 +233,7 @@ Status Engine::run_batch(Batch* batch, Trigger trigger) {
   for (const CellPtr& leaf : batch->leaves) {
     auto payload = payload_of(*leaf);
     request.params.push_back(payload ? payload->storage : Storage{});
-    request.parents.push_back(payload && payload->run && payload->run->can_fail()
-                                  ? Run::Parent{payload->run, payload->result}
-                                  : Run::Parent{});
+    request.parents.push_back(parent_of(payload));
   }
   TF_ASSIGN(RunOutcome outcome, Executor::instance().run(request));
   for (size_t i = 0; i < batch->results.size(); ++i) {

@@ -6,6 +6,7 @@
 #include "core/engine/splice.h"
 #include "core/graph/text.h"
 #include "core/ops/op_table.h"
+#include "core/runtime/transfer.h"
 
 namespace tracefire {
 namespace {
@@ -34,16 +35,6 @@ Status match_argument(const Param& param, const ValueType& given, size_t index,
   return {};
 }
 
-Status add_operand(const trace::CellPtr& cell, RunRequest* request, ValueType* type) {
-  TF_ASSIGN(std::shared_ptr<DevicePayload> payload, Engine::instance().ready(cell, Trigger::kCall));
-  *type = bound_type(*cell, *payload);
-  request->params.push_back(payload->storage);
-  request->parents.push_back(payload->run && payload->run->can_fail()
-                                 ? Run::Parent{payload->run, payload->result}
-                                 : Run::Parent{});
-  return {};
-}
-
 /// The type of `count` values one after the other along their first axis.
 ValueType joined(ValueType type, int64_t count) {
   if (type.shape.rank() == 0) {
@@ -62,6 +53,20 @@ Status check_count(const Function::State& state, size_t given) {
 
 }  // namespace
 
+Status add_operand(const trace::CellPtr& cell, Device device, RunRequest* request,
+                   ValueType* type) {
+  TF_ASSIGN(std::shared_ptr<DevicePayload> payload, Engine::instance().ready(cell, Trigger::kCall));
+  *type = bound_type(*cell, *payload);
+  Storage storage = payload->storage;
+  if (device.is_set() && type->dtype != DType::kString && storage.buffer->device() != device) {
+    TF_ASSIGN(storage, allocate_storage(device, *type, "argument from another device"));
+    TF_RETURN_IF_ERROR(copy_value(*type, payload->storage, storage));
+  }
+  request->params.push_back(std::move(storage));
+  request->parents.push_back(parent_of(payload));
+  return {};
+}
+
 Result<ProgramPtr> Function::State::compiled() {
   std::lock_guard<std::mutex> lock(mutex);
   if (!program || settings_generation != tracefire::settings_generation()) {
@@ -78,7 +83,7 @@ Result<Tensors> run_function(Function::State& state, const ProgramPtr& program, 
   request.trigger = Trigger::kCall;
   for (const trace::CellPtr& capture : state.lowered.captures) {
     ValueType type;
-    TF_RETURN_IF_ERROR(add_operand(capture, &request, &type));
+    TF_RETURN_IF_ERROR(add_operand(capture, capture->device, &request, &type));
   }
   std::vector<bool> written(state.lowered.slots.size(), false);
   for (int32_t slot : state.lowered.slot_results) written[static_cast<size_t>(slot)] = true;
@@ -147,10 +152,10 @@ Tensors Function::operator()(const Tensors& args) const {
   ProgramPtr program = state.compiled().value();
   RunRequest request;
   for (size_t i = 0; i < args.size(); ++i) {
+    const Param& param = state.lowered.graph->params[i];
     ValueType type;
-    add_operand(args[i].cell(), &request, &type).throw_if_error();
-    match_argument(state.lowered.graph->params[i], type, i, state.lowered.graph->name, &request.env)
-        .throw_if_error();
+    add_operand(args[i].cell(), param.device, &request, &type).throw_if_error();
+    match_argument(param, type, i, state.lowered.graph->name, &request.env).throw_if_error();
   }
   return run_function(state, program, std::move(request), nullptr, -1).value();
 }

@@ -29,6 +29,10 @@ struct Function::State {
   Result<ProgramPtr> compiled();
 };
 
+/// Adds the value of `cell` to a request, copied to `device` where it is elsewhere; `type` gets its
+/// type with numbers for sizes.
+Status add_operand(const trace::CellPtr& cell, Device device, RunRequest* request, ValueType* type);
+
 /// Runs `program`, whose parameters are those already in `request`, then captures, slots and tokens
 /// of `state`, then `counter` where there is one; publishes slots; returns the outputs.
 /// `repeats` < 0: one run; else a loop.

@@ -74,8 +74,11 @@ class GradientGraph {
     TF_ASSIGN(std::vector<trace::CellPtr> cells,
               splice(builder_.graph(), 0, grads, std::move(known)));
     Tensors result;
-    for (trace::CellPtr& cell : cells) {
-      result.push_back(cell ? Tensor(std::move(cell)) : Tensor());
+    for (size_t i = 0; i < cells.size(); ++i) {
+      // A gradient is where its source is, whatever devices lie between.
+      Tensor grad = cells[i] ? Tensor(std::move(cells[i])) : Tensor();
+      const Device home = sources[i].device();
+      result.push_back(grad.defined() && home.is_set() ? grad.to(home) : grad);
     }
     return result;
   }

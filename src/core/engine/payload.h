@@ -25,6 +25,12 @@ inline std::shared_ptr<DevicePayload> payload_of(const trace::Cell& cell) {
   return std::static_pointer_cast<DevicePayload>(cell.payload);
 }
 
+/// The run behind a payload, where a check of it can still turn out to have failed.
+inline Run::Parent parent_of(const std::shared_ptr<DevicePayload>& payload) {
+  if (payload && payload->run && payload->run->can_fail()) return {payload->run, payload->result};
+  return {};
+}
+
 /// The cell's type with numbers for sizes that data decided.
 inline ValueType bound_type(const trace::Cell& cell, const DevicePayload& payload) {
   ValueType type = cell.type;

@@ -79,9 +79,7 @@ Result<SlotLease> SlotLease::take(const std::vector<trace::SlotPtr>& slots,
         current = entry.slot->current;
       }
       TF_ASSIGN(std::shared_ptr<DevicePayload> payload, engine.ready(current, Trigger::kCall));
-      if (payload->run && payload->run->can_fail()) {
-        entry.parent = {payload->run, payload->result};
-      }
+      entry.parent = parent_of(payload);
       payload.reset();
       std::lock_guard<std::mutex> lock(entry.slot->mutex);
       if (entry.slot->current != current) continue;  // assigned meanwhile

@@ -46,9 +46,8 @@ const Shape& Tensor::shape() const { return cell_of(*this).type.shape; }
 Device Tensor::device() const { return cell_of(*this).device; }
 
 Tensor Tensor::to(Device device) const {
-  if (cell_of(*this).device == device) return *this;
-  DeviceScope scope(device);
-  return apply_op("copy", std::span(this, 1), {{"device", device.str()}})[0];
+  cell_of(*this);
+  return Tensor(trace::moved_to(cell_, device).value());
 }
 
 void Tensor::check_count(size_t count, const std::vector<int64_t>& sizes) {

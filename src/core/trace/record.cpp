@@ -16,12 +16,11 @@ std::atomic<Firer*> the_firer{nullptr};
 std::atomic<LocationSource> location_source{nullptr};
 std::atomic<uint64_t> serial{1};
 
-Device place_hint(const Node& node, const OpRow& row) {
+/// Where result `index` will be. Strings are on the host, whatever scope the program is in.
+Device place_hint(const Node& node, const OpRow& row, size_t index) {
+  if (node.outputs[index].dtype == DType::kString) return {Device::kCpu, 0};
   if (node.device.is_set()) return node.device;
   if (row.op_class == OpClass::kHost) return {Device::kCpu, 0};
-  for (const ValueType& type : node.outputs) {
-    if (type.dtype == DType::kString) return {Device::kCpu, 0};
-  }
   return firer().default_device();
 }
 
@@ -111,17 +110,17 @@ Result<std::vector<CellPtr>> record_node(Node node, std::vector<CellPtr> inputs)
   }
   if (node.location.file == nullptr) node.location = current_location();
   if (node.name.empty() && !here.names.empty()) node.name = here.names.back();
-  const Device device = place_hint(node, row);
 
   auto traced = std::make_shared<TraceNode>();
   traced->serial = serial.fetch_add(1, std::memory_order_relaxed);
   std::vector<CellPtr> outputs;
   for (size_t i = 0; i < node.outputs.size(); ++i) {
-    outputs.push_back(make_cell(node.outputs[i], device, scope ? scope->id() : 0));
+    outputs.push_back(
+        make_cell(node.outputs[i], place_hint(node, row, i), scope ? scope->id() : 0));
     outputs.back()->result = static_cast<int32_t>(i);
     traced->outputs.push_back(outputs.back());
   }
-  if (scope == nullptr) node.device = device;
+  if (scope == nullptr && !outputs.empty()) node.device = outputs[0]->device;
   traced->node = std::move(node);
   traced->inputs = std::move(inputs);
   if (scope != nullptr) {
@@ -153,6 +152,23 @@ Result<std::vector<CellPtr>> record(OpId op, std::vector<CellPtr> inputs, Attrs 
   }
   after_record(outputs);
   return outputs;
+}
+
+Result<CellPtr> moved_to(const CellPtr& cell, Device device) {
+  if (!device.is_set()) {
+    return error(ErrorCode::kUnknownDevice, "a ", cell->type.str(), " tensor on ",
+                 cell->device.str(),
+                 " was to be moved to a device that is not set; name one, such "
+                 "as /CPU:0");
+  }
+  if (cell->device == device || cell->type.dtype == DType::kString) return cell;
+  Node node;
+  node.op = OpTable::instance().id("copy");
+  node.device = device;
+  node.device_by_user = true;
+  TF_ASSIGN(std::vector<CellPtr> outputs, record_node(std::move(node), {cell}));
+  after_record(outputs);
+  return std::move(outputs[0]);
 }
 
 CellPtr effect_token(const std::string& effect) {
@@ -191,6 +207,9 @@ Status assign_slot(const SlotPtr& slot, CellPtr value) {
     TF_ASSIGN(CellPtr here, scope->import(value));
     scope->set_slot(slot, std::move(here));
     return {};
+  }
+  if (slot->device.is_set()) {
+    TF_ASSIGN(value, moved_to(value, slot->device));
   }
   std::lock_guard<std::mutex> lock(slot->mutex);
   slot->current = std::move(value);

@@ -38,6 +38,10 @@ Result<std::vector<CellPtr>> record(OpId op, std::vector<CellPtr> inputs, Attrs 
 /// tokens are among the inputs and outputs.
 Result<std::vector<CellPtr>> record_node(Node node, std::vector<CellPtr> inputs);
 
+/// The same value on `device`: the cell itself where it is there already, or holds strings, which
+/// are on the host always; else the result of a copy, recorded.
+Result<CellPtr> moved_to(const CellPtr& cell, Device device);
+
 /// Pending work of one thread in eager mode.
 struct Eager {
   std::vector<std::weak_ptr<TraceNode>> pending;  ///< in order; expired ones are nobody's wish

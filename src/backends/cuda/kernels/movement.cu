@@ -128,44 +128,6 @@ EVERY(4, uint32_t)
 EVERY(8, uint64_t)
 EVERY(16, Bytes16)
 
-// Sums updates [outer, count, inner] into zeros [outer, size, inner]; a thread owns a column and
-// goes through the indices in their order.
-template <class T>
-TF_DEVICE void scatter_add(const T* updates, const void* indices, T* out, const Gather& g,
-                           ErrorWord* error, uint32_t step) {
-  const int64_t column = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  if (column >= g.outer * g.inner) return;
-  const int64_t outer = column / g.inner, inner = column % g.inner;
-  for (int64_t i = 0; i < g.size; ++i) {
-    narrow(typename Wide<T>::type(0), &out[(outer * g.size + i) * g.inner + inner]);
-  }
-  for (int64_t i = 0; i < g.count; ++i) {
-    const int64_t at = load_index(indices, i, g.index_bytes);
-    if (at < 0 || at >= g.size) {
-      report(error, step, kIndexOutOfRange, at);
-      continue;
-    }
-    T* place = &out[(outer * g.size + at) * g.inner + inner];
-    narrow(widen(*place) + widen(updates[(outer * g.count + i) * g.inner + inner]), place);
-  }
-}
-#define SCATTER(suffix, T)                                                              \
-  TF_KERNEL tf_scatter_add_##suffix(const T* u, const void* i, T* out, Gather g,        \
-                                    ErrorWord* e, uint32_t s) {                         \
-    TF_WAIT; scatter_add(u, i, out, g, e, s); }
-SCATTER(float32, float)
-SCATTER(float64, double)
-SCATTER(float16, f16)
-SCATTER(bfloat16, bf16)
-SCATTER(int8, int8_t)
-SCATTER(int16, int16_t)
-SCATTER(int32, int32_t)
-SCATTER(int64, int64_t)
-SCATTER(uint8, uint8_t)
-SCATTER(uint16, uint16_t)
-SCATTER(uint32, uint32_t)
-SCATTER(uint64, uint64_t)
-
 // y = x where every element lies in 0 … limit - 1; reports the first that does not.
 template <class T>
 TF_DEVICE void check_range(const T* x, T* out, int64_t n, int64_t limit, ErrorWord* error,
