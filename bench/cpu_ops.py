@@ -164,7 +164,7 @@ def main():
         versions = {"python": platform.python_version(), "numpy": np.__version__,
                     "torch": torch.__version__ if torch is not None else ""}
         report = dict(schema="tracefire.bench/1", date=datetime.date.today().isoformat(), commit=commit,
-                      device=f"{processor()}, {OPTIONS.threads} threads", driver="", versions=versions,
+                      device=f"{processor()}, threads: {OPTIONS.threads}", driver="", versions=versions,
                       results=results.rows)
         OPTIONS.out.write_text(json.dumps(report, indent=1) + "\n")
     missed = [row["work"] for row in results.rows if row["met"] is False]

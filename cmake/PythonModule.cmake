@@ -46,7 +46,9 @@ set_target_properties(tracefire_python PROPERTIES
 add_custom_target(tracefire_python_packages ALL
   COMMAND "${TRACEFIRE_PYTHON3}" "${PROJECT_SOURCE_DIR}/scripts/link_packages.py"
           "${PROJECT_SOURCE_DIR}/python" "${TRACEFIRE_PYTHON_DIR}"
-  COMMAND "${Python_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/scripts/generate_stubs.py"
+  COMMAND "${CMAKE_COMMAND}" -E env  # a wheel's module looks for its libraries beside itself
+          "LD_LIBRARY_PATH=$<TARGET_FILE_DIR:tracefire>:${TRACEFIRE_DEPS_DIR}/onednn/lib"
+          "${Python_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/scripts/generate_stubs.py"
           "$<TARGET_FILE:tracefire_python>" "${PROJECT_SOURCE_DIR}/python/bindings/_core.pyi.in"
           "${TRACEFIRE_PYTHON_DIR}/tracefire/_core.pyi"
   COMMENT "" VERBATIM)
@@ -57,6 +59,7 @@ if(TRACEFIRE_STATIC_RUNTIME)
   target_link_options(tracefire_python PRIVATE ${static_runtime})
 endif()
 install(TARGETS tracefire_python LIBRARY DESTINATION tracefire COMPONENT python)
+install(TARGETS tracefire_inject LIBRARY DESTINATION tracefire COMPONENT python)
 # The program lies in the package; `tracefire_program` is what pip's command of that name calls.
 install(PROGRAMS "$<TARGET_FILE:tracefire_program>" RENAME tracefire DESTINATION tracefire/bin COMPONENT python)
 install(FILES "${PROJECT_SOURCE_DIR}/python/tracefire_program.py" DESTINATION . COMPONENT python)
@@ -65,18 +68,15 @@ install(FILES "$<TARGET_FILE:tracefire>" RENAME "$<TARGET_SONAME_FILE_NAME:trace
         DESTINATION tracefire COMPONENT python)
 if(TRACEFIRE_ONEDNN)
   install(FILES "${TRACEFIRE_DEPS_DIR}/onednn/lib/libdnnl.so.3" DESTINATION tracefire COMPONENT python)
-  install(DIRECTORY "${TRACEFIRE_DEPS_DIR}/onednn/licence/" DESTINATION tracefire/licences/onednn
-          COMPONENT python)
 endif()
-# The licences of what is compiled in, the embedded digits among it.
+# The licences of what the wheel holds, the embedded digits and libgomp among it.
+tracefire_install_licences(tracefire/licences python)
 install(FILES "${PROJECT_SOURCE_DIR}/data/README.md" DESTINATION tracefire/licences RENAME digits.md
         COMPONENT python)
-foreach(package libxbyak-dev libhwy-dev nlohmann-json3-dev libcli11-dev libgomp1)
-  if(EXISTS "/usr/share/doc/${package}/copyright")
-    install(FILES "/usr/share/doc/${package}/copyright" DESTINATION tracefire/licences RENAME ${package}.txt
-            COMPONENT python)
-  endif()
-endforeach()
+if(EXISTS /usr/share/doc/libgomp1/copyright)
+  install(FILES /usr/share/doc/libgomp1/copyright DESTINATION tracefire/licences RENAME libgomp1.txt
+          COMPONENT python)
+endif()
 file(GLOB nanobind_licence "${nanobind_ROOT}/../../nanobind-*.dist-info/licenses/LICENSE")
 if(nanobind_licence)
   install(FILES ${nanobind_licence} DESTINATION tracefire/licences RENAME nanobind.txt COMPONENT python)

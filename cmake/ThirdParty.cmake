@@ -8,10 +8,11 @@ if(NOT TRACEFIRE_DEPS_DIR)
   set(TRACEFIRE_DEPS_DIR "${PROJECT_SOURCE_DIR}/build/deps" CACHE PATH "" FORCE)
 endif()
 
-# tracefire_external(group [HEADER file] [HINTS dir...] [FROM text] [OPTIONAL])
-# A header-only group. FROM says what brings the header where it is missing.
+# tracefire_external(group [HEADER file] [LIBRARY file] [HINTS dir...] [FROM text] [OPTIONAL])
+# A group of headers and, with LIBRARY, the static library that goes with them. FROM says what brings
+# them where they are missing.
 function(tracefire_external group)
-  cmake_parse_arguments(ARG "OPTIONAL" "HEADER;FROM" "HINTS" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIONAL" "HEADER;LIBRARY;FROM" "HINTS" ${ARGN})
   add_library(tf_ext_${group} INTERFACE)
   if(ARG_HEADER)
     find_path(TRACEFIRE_${group}_INCLUDE "${ARG_HEADER}" HINTS ${ARG_HINTS})
@@ -24,12 +25,21 @@ function(tracefire_external group)
       message(FATAL_ERROR "The header ${ARG_HEADER} was not found. ${ARG_FROM}")
     endif()
   endif()
+  if(ARG_LIBRARY)
+    find_library(TRACEFIRE_${group}_LIBRARY NAMES "${ARG_LIBRARY}" HINTS ${ARG_HINTS})
+    mark_as_advanced(TRACEFIRE_${group}_LIBRARY)
+    if(NOT TRACEFIRE_${group}_LIBRARY)
+      message(FATAL_ERROR "The static library ${ARG_LIBRARY} was not found. ${ARG_FROM}")
+    endif()
+    target_link_libraries(tf_ext_${group} INTERFACE "${TRACEFIRE_${group}_LIBRARY}")
+  endif()
 endfunction()
 
 set(apt_hint "Run scripts/setup, or install it with: apt-get install")
 tracefire_external(json HEADER nlohmann/json.hpp FROM "${apt_hint} nlohmann-json3-dev")
 tracefire_external(cli11 HEADER CLI/CLI.hpp FROM "${apt_hint} libcli11-dev")
 tracefire_external(highway HEADER hwy/highway.h FROM "${apt_hint} libhwy-dev")
+tracefire_external(libdeflate HEADER libdeflate.h LIBRARY libdeflate.a FROM "${apt_hint} libdeflate-dev")
 tracefire_external(doctest HEADER doctest/doctest.h FROM "${apt_hint} doctest-dev")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(TRACEFIRE_X86_64 ON)
@@ -38,6 +48,40 @@ else()
   set(TRACEFIRE_X86_64 OFF)
   tracefire_external(xbyak)
 endif()
+
+# What else a build ships: the licence texts of what is compiled in, as the packages above bring them.
+# tracefire_licence(package): a file that install(FILES) puts into every installation and wheel.
+set(TRACEFIRE_LICENCE_PACKAGES)
+function(tracefire_licence package)
+  list(TRANSFORM CMAKE_PREFIX_PATH APPEND "/share/doc/${package}" OUTPUT_VARIABLE hints)
+  find_file(TRACEFIRE_LICENCE_${package} copyright HINTS ${hints} PATHS "/usr/share/doc/${package}"
+            NO_DEFAULT_PATH)
+  mark_as_advanced(TRACEFIRE_LICENCE_${package})
+  if(TRACEFIRE_LICENCE_${package})
+    set(TRACEFIRE_LICENCE_PACKAGES ${TRACEFIRE_LICENCE_PACKAGES} ${package} PARENT_SCOPE)
+  else()
+    message(WARNING "The licence of ${package} was not found: what is installed from this build lacks it, so do "
+                    "not pass it on. Set TRACEFIRE_LICENCE_${package} to the file.")
+  endif()
+endfunction()
+tracefire_licence(libcli11-dev)
+tracefire_licence(libdeflate-dev)
+tracefire_licence(libhwy-dev)
+tracefire_licence(nlohmann-json3-dev)
+if(TRACEFIRE_X86_64)
+  tracefire_licence(libxbyak-dev)
+endif()
+# tracefire_install_licences(folder component): these, and oneDNN's.
+function(tracefire_install_licences folder component)
+  foreach(package IN LISTS TRACEFIRE_LICENCE_PACKAGES)
+    install(FILES "${TRACEFIRE_LICENCE_${package}}" DESTINATION "${folder}" RENAME ${package}.txt
+            COMPONENT ${component})
+  endforeach()
+  if(TRACEFIRE_ONEDNN)
+    install(DIRECTORY "${TRACEFIRE_DEPS_DIR}/onednn/licence/" DESTINATION "${folder}/onednn"
+            COMPONENT ${component})
+  endif()
+endfunction()
 
 # oneDNN: the pinned wheel. build/lib gets a link to the library beside libtracefire.so, which finds
 # it there through its rpath $ORIGIN.

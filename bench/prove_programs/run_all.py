@@ -90,7 +90,7 @@ class Runner:
         out = self.raw / name
         python = [sys.executable, "-u", str(HERE / f"{name}.py")]
         status, seconds, rows, output = self.execute(
-            [self.prove, "--out", str(out), "--limit", str(limit), "--", *python, *arguments])
+            [self.prove, "--out", str(out), "--limit", str(limit), "--beat", "100", "--", *python, *arguments])
         found = {}
         if (out / "report.json").exists():
             report = json.loads((out / "report.json").read_text())
@@ -170,7 +170,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--turns", type=int, default=2)
     parser.add_argument("--budget", type=float, default=500, help="seconds after which nothing new is begun")
-    parser.add_argument("--limit", type=int, default=1_500_000, help="bytes of single events a process")
+    parser.add_argument("--limit", type=int, default=1_000_000, help="bytes of single events a process")
     parser.add_argument("--only", default="", help="names of programs, separated by commas; no overhead then")
     args = parser.parse_args()
     out = pathlib.Path(args.out)

@@ -94,8 +94,9 @@ class TRACEFIRE_API NameScope {
 using LocationSource = bool (*)(const char** file, int32_t* line);
 TRACEFIRE_API void set_location_source(LocationSource source);
 
-/// Asked between replays of a long loop on the calling thread; true stops the loop with kCancelled,
-/// with every variable in the state of the last finished step. Set it before any work.
+/// Asked on the calling thread before the first step of a long loop and between its replays; true
+/// stops it with kCancelled, with every variable in the state of the last finished step. Set it
+/// before any work.
 TRACEFIRE_API void set_interrupt_check(std::function<bool()> check);
 
 /// Fires what is pending on this thread. Throws the failure of a print, assert or host_call that no

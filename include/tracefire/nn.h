@@ -19,7 +19,6 @@
 namespace tracefire::nn {
 
 // ---- Seeds
-// ---------------------------------------------------------------------------------------
 
 /// Gives the process's source of seeds a start: what draws a seed of its own afterwards
 /// (initializers, Dropout, the order of fit) draws the same ones in every run, on every device.
@@ -42,7 +41,6 @@ class TRACEFIRE_API SeedGenerator {
 };
 
 // ---- Initializers and activations
-// ----------------------------------------------------------------
 
 /// Makes the first value of a variable. Random ones depend on their seed and the shape alone and
 /// equal those of keras.initializers with this seed.
@@ -70,7 +68,6 @@ TRACEFIRE_API Tensor softmax(const Tensor& x);
 TRACEFIRE_API Tensor gelu(const Tensor& x);
 
 // ---- Layers
-// --------------------------------------------------------------------------------------
 
 /// How a model is being called.
 struct Call {
@@ -194,7 +191,6 @@ class TRACEFIRE_API Flatten : public Layer {
 };
 
 // ---- Losses
-// --------------------------------------------------------------------------------------
 
 /// What training makes small.
 class TRACEFIRE_API Loss {
@@ -246,7 +242,6 @@ class TRACEFIRE_API MeanSquaredError : public Loss {
 };
 
 // ---- Metrics
-// -------------------------------------------------------------------------------------
 
 /// A figure gathered over the batches of an epoch, in variables.
 class TRACEFIRE_API Metric {
@@ -321,7 +316,6 @@ class TRACEFIRE_API CategoricalAccuracy : public MeanMetric {
 };
 
 // ---- Models
-// --------------------------------------------------------------------------------------
 
 /// What a step works on: as many rows as fit's batch_size, or fewer in the last step.
 using Batch = data::Dataset;

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the program build/bin/tracefire as a person's shell would."""
 
+import glob
 import json
 import os
 import pathlib
 import re
+import shlex
 import subprocess
+import sys
 
 import pytest
 
@@ -32,15 +35,20 @@ class Cli:
 
     def __init__(self, home):
         self.home = home
+        self.wrapper = []  # a program that runs ours, with its options
         kept = {k: v for k, v in os.environ.items() if not re.match("TRACEFIRE_|XDG_|NO_COLOR|COLUMNS", k)}
         self.env = {**kept, "HOME": str(home), "TERM": "xterm-256color"}
+        # Added by tests of commands that need a GPU's NVML: a stand-in with one H200.
+        (home / "driver").mkdir()
+        (home / "driver" / "libnvidia-ml.so.1").symlink_to(BUILD / "tests" / "libtf_fake_nvml_new.so")
+        self.nvml = {"TRACEFIRE_CUDA_PATH": str(home / "driver")}
 
     def __call__(self, *words, status=0, env=None, **options):
         """Runs `tracefire WORDS`; env adds variables, or removes those that are None."""
         all_env = {**self.env, **(env or {})}
         all_env = {k: v for k, v in all_env.items() if v is not None}
         done = subprocess.run(
-            [PROGRAM, *words], capture_output=True, timeout=120, env=all_env, **options
+            [*self.wrapper, PROGRAM, *words], capture_output=True, timeout=120, env=all_env, **options
         )
         done.out = done.stdout.decode()
         done.err = done.stderr.decode()
@@ -86,3 +94,29 @@ def emulated(cli, tmp_path):
     for name in ("libcuda.so.1", "libnvidia-ml.so.1", "libnvrtc.so.13", "libcublasLt.so.13"):
         (folder / name).symlink_to(emulator)
     return {"TRACEFIRE_CUDA_PATH": str(folder)}
+
+
+@pytest.fixture
+def no_toolkit(cli):
+    """Hides every CUDA toolkit and package of this machine from the program."""
+    for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX"):
+        cli.env.pop(name, None)
+    toolkits = {os.path.realpath(t) for root in ("/usr/local", "/opt") for t in glob.glob(f"{root}/cuda*")}
+    toolkits = sorted(t for t in toolkits if os.path.isdir(t))
+    if toolkits:
+        # A mount namespace of its own, in which empty folders lie over them.
+        mounts = "".join(f"mount -t tmpfs none {shlex.quote(t)} && " for t in toolkits)
+        cli.wrapper = ["unshare", "--map-root-user", "--mount", "sh", "-c", mounts + 'exec "$@"', "sh"]
+        try:
+            tried = subprocess.run([*cli.wrapper, "true"], capture_output=True, text=True)
+        except FileNotFoundError:
+            pytest.skip(f"no unshare to hide {', '.join(toolkits)} with")
+        if tried.returncode:
+            pytest.skip(f"{', '.join(toolkits)} cannot be hidden here: {tried.stderr.strip()}")
+    libraries = [f"{stem}.so.{major}" for stem in ("libnvrtc", "libcublasLt") for major in (11, 12, 13)]
+    code = "import ctypes, sys\nfor name in sys.argv[1:]:\n  try: print(ctypes.CDLL(name)._name)\n  except OSError: pass"
+    found = subprocess.run(
+        [*cli.wrapper, sys.executable, "-c", code, *libraries], capture_output=True, text=True, env=cli.env
+    ).stdout.split()
+    if found:
+        pytest.skip(f"the system's loader knows {', '.join(found)}, which cannot be hidden")

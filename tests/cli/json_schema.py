@@ -13,7 +13,7 @@ TYPES = {
     "boolean": bool,
     "null": type(None),
 }
-ANNOTATIONS = {"$schema", "$id", "title", "description"}
+ANNOTATIONS = {"$schema", "$id", "$defs", "title", "description"}
 
 
 def has_type(value, name):
@@ -35,8 +35,23 @@ def check_object(value, schema, path):
             yield from errors(inner, schema["additionalProperties"], f"{path}.{name}")
 
 
+def resolved(schema, definitions):
+    """The schema with each {"$ref": "#/$defs/NAME"} in it replaced by the definition, which has no
+    reference to itself."""
+    if isinstance(schema, list):
+        return [resolved(inner, definitions) for inner in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        assert set(schema) == {"$ref"} and schema["$ref"].startswith("#/$defs/"), schema
+        return resolved(definitions[schema["$ref"].removeprefix("#/$defs/")], definitions)
+    return {name: resolved(inner, definitions) for name, inner in schema.items()}
+
+
 def errors(value, schema, path="$"):
     """Yields what is wrong with `value`, nothing where it is valid."""
+    if "$defs" in schema:
+        schema = resolved(schema, schema["$defs"])
     known = ANNOTATIONS | {
         "type", "const", "enum", "pattern", "minimum", "maximum", "minItems", "items",
         "properties", "required", "additionalProperties",

@@ -125,7 +125,9 @@ TEST_CASE("cpu: erf_inv inverts erf in both precisions") {
   function(LoopOp::kErfInv, RegType::kF64)(z.data(), wide.data(), nullptr, nullptr, n);
   for (size_t i = 0; i < x.size(); ++i) {
     CHECK(std::fabs(std::erf(z[i]) - wide[i]) <= 3e-16);
-    CHECK(std::fabs(y[i] - z[i]) <= 5e-7 * std::fabs(z[i]) + 1e-12);
+    // As good as x itself, which is known to half a unit in its last place.
+    const double slope = std::sqrt(M_PI) / 2 * std::exp(z[i] * z[i]);
+    CHECK(std::fabs(y[i] - z[i]) <= 5e-7 * std::fabs(z[i]) + 0x1p-25 * slope);
   }
   const float ends[] = {-1, 1, 1.5f};
   float at_ends[3];

@@ -9,6 +9,8 @@
 
 #include "backends/cuda/cuda_device.h"
 #include "backends/cuda/cuda_devices.h"
+#include "ops/device_run.h"
+#include "ops/op_case.h"
 #include "support/skip.h"
 
 namespace tracefire::cuda {
@@ -184,6 +186,101 @@ TEST_CASE("gpu: large products, measured [deep]") {
     std::printf("5000 x 5000 %s: first choice %.1f, measured choice %.1f TFLOP/s\n", row.name,
                 best[0] * 1e-12, best[1] * 1e-12);
     CHECK(best[1] > 0);
+  }
+}
+
+/// Microseconds of one run of the case's first kernel, among many in a replayed graph.
+double measure(CudaDevice& gpu, const test::OpCase& op_case, std::string* kernel_name) {
+  constexpr int kRuns = 50;
+  const test::BoundNode bound(test::one_node_graph(op_case), gpu);
+  std::vector<BufferPtr> buffers;
+  std::vector<void*> in, out;
+  for (const test::Array& array : test::make_inputs(op_case, 3)) {
+    const std::string bytes = ref::bytes_of(array);
+    buffers.push_back(gpu.allocate(std::max<size_t>(1, bytes.size()), "input").value());
+    in.push_back(buffers.back()->data());
+    const Status copied =
+        gpu.copy_in(*gpu.stream(0).value(), in.back(), bytes.data(), bytes.size());
+    REQUIRE(copied.ok());
+  }
+  for (const ValueType& type : bound.node().outputs) {
+    const int64_t elements = type.shape.is_constant()
+                                 ? type.shape.elements().value()
+                                 : bound.view().inputs[0].shape.elements().value();
+    const size_t bytes = static_cast<size_t>(elements) * dtype_size(type.dtype);
+    buffers.push_back(gpu.allocate(std::max<size_t>(1, bytes), "output").value());
+    out.push_back(buffers.back()->data());
+  }
+  for (const Kernel* const kernel : gpu.kernels(bound.node().op)) {
+    if (!kernel->accept(bound.view()).accepted) continue;
+    *kernel_name = kernel->name();
+    const auto launch = kernel->bind(bound.view(), gpu).value();
+    const BufferPtr workspace =
+        gpu.allocate(std::max<size_t>(1, launch->workspace_bytes()), "workspace").value();
+    const auto graph = gpu.capture(*gpu.stream(0).value(), [&](Stream& stream) {
+      for (int i = 0; i < kRuns; ++i) {
+        TF_RETURN_IF_ERROR(launch->run({stream, in, out, workspace->data(), nullptr, 0}));
+      }
+      return Status();
+    });
+    REQUIRE(graph.ok());
+    Lane& lane = lane_of(*gpu.stream(0).value());
+    double best = 1e9;
+    for (int round = 0; round < 10; ++round) {
+      const auto start = std::chrono::steady_clock::now();
+      REQUIRE((*graph)->launch(lane).ok());
+      REQUIRE(lane.synchronize().ok());
+      const std::chrono::duration<double> span = std::chrono::steady_clock::now() - start;
+      best = std::min(best, span.count() / kRuns);
+    }
+    return best * 1e6;
+  }
+  return 0;
+}
+
+TEST_CASE("gpu: ready kernels at the sizes of models, measured [deep]") {
+  CudaDevice* const gpu = real_gpu();
+  if (gpu == nullptr) return;
+  using test::InputSpec;
+  using test::OpCase;
+  using Ints = std::vector<int64_t>;
+  const auto x = [](DType dtype, Ints sizes) {
+    return InputSpec{dtype, std::move(sizes), 0.1, 1, {}};
+  };
+  const InputSpec step{DType::kI64, {}, 3, 3, {}}, rate{DType::kF32, {}, 0.01, 0.01, {}};
+  const auto labels = [](int64_t rows, int64_t classes) {
+    return InputSpec{DType::kI64, {rows}, 0, static_cast<double>(classes - 1), {}};
+  };
+  std::vector<OpCase> cases;
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    for (const Ints& sizes : {Ints{128, 512}, Ints{128, 10}, Ints{4096, 2048}, Ints{64, 65536}}) {
+      for (const int64_t axis : {0, 1}) {
+        cases.push_back({"reduce_sum", {x(dtype, sizes)}, {{"axes", Ints{axis}}}, {}});
+      }
+      cases.push_back({"reduce_sum", {x(dtype, sizes)}, {{"axes", Ints{0, 1}}}, {}});
+      cases.push_back({"softmax", {x(dtype, sizes)}, {}, {}});
+      const InputSpec classes = labels(sizes[0], sizes[1]);
+      cases.push_back({"softmax_cross_entropy", {x(dtype, sizes), classes}, {}, {}});
+      cases.push_back(
+          {"softmax_cross_entropy_grad", {x(dtype, sizes), classes, x(dtype, {sizes[0]})}, {}, {}});
+      cases.push_back({"argmax", {x(dtype, sizes)}, {}, {}});
+      cases.push_back({"cumsum", {x(dtype, sizes)}, {{"axis", int64_t{1}}}, {}});
+      cases.push_back({"top_k", {x(dtype, sizes)}, {{"k", int64_t{10}}}, {}});
+    }
+    for (const Ints& sizes : {Ints{512}, Ints{784, 512}, Ints{4096, 4096}}) {
+      const InputSpec p = x(dtype, sizes);
+      cases.push_back({"adam_update", {p, p, p, p, step, rate}, {}, {}});
+      cases.push_back({"add", {p, p}, {}, {}});
+      cases.push_back({"add", {p, x(dtype, {sizes.back()})}, {}, {}});
+      cases.push_back({"exp", {p}, {}, {}});
+    }
+    cases.push_back({"unique", {{dtype, {1 << 20}, 0, 200, {}}}, {{"size", int64_t{256}}}, {}});
+  }
+  for (const OpCase& op_case : cases) {
+    std::string kernel;
+    const double micros = measure(*gpu, op_case, &kernel);
+    std::printf("%-20s %9.2f us  %s\n", kernel.c_str(), micros, op_case.label().c_str());
+    CHECK(micros > 0);
   }
 }
 

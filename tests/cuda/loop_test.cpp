@@ -256,7 +256,7 @@ LoopProgram all_operations(DType type) {
     const int operands = loop_op_operands(kind);
     if (operands == 1) p.add(kind, result, type, 0);
     if (operands == 2) p.add(kind, result, type, 0, 1);
-    if (operands == 3) p.add(kind, result, type, 3, 0, 1);
+    if (operands == 3) p.add(kind, result, type, kind == LoopOp::kSelect ? 3 : 2, 0, 1);
   }
   for (const DType to : {DType::kBool, DType::kI8, DType::kI16, DType::kI32, DType::kI64,
                          DType::kU8, DType::kU16, DType::kU32, DType::kU64, DType::kF32,

@@ -120,6 +120,29 @@ TEST_CASE("gradients through symbolic sizes") {
   check_pair(pair, {numbers({2, 3}, 4), numbers({3}, 5)});
 }
 
+TEST_CASE("gradients of products are exact where factors are 0") {
+  for (int mode = 0; mode < 4; ++mode) {
+    const Attrs attrs = {{"axis", int64_t{1}}, {"exclusive", mode % 2 == 1}, {"reverse", mode > 1}};
+    const auto make = [&](Builder& builder, const Values& p) {
+      Math m(builder);
+      return total(builder, m.mul(m.op("cumprod", {p[0]}, attrs), p[1]));
+    };
+    Array x = numbers({4, 5}, 1);  // rows with no zero, one, two, and one at each end
+    for (const size_t at : {6, 11, 13, 15, 19}) x.real[at] = 0;
+    check_pair(differentiate({f64({4, 5}), f64({4, 5})}, make), {x, numbers({4, 5}, 2)});
+  }
+  const auto combine = [](Builder& b, const Values& p) {
+    Math m(b);
+    const Value y = m.op("scatter", {p[0], p[2], p[1]}, {{"reduction", std::string("mul")}});
+    return total(b, m.mul(y, p[3]));
+  };
+  const Pair pair = differentiate({f64({4}), f64({5}), {DType::kI32, Shape{5, 1}}, f64({4})}, combine);
+  Array x = numbers({4}, 3), updates = numbers({5}, 4), places(DType::kI32, {5, 1});
+  places.whole = {0, 0, 1, 3, 3};
+  x.real[0] = updates.real[2] = updates.real[3] = updates.real[4] = 0;
+  check_pair(pair, {x, updates, places, numbers({4}, 5)});
+}
+
 TEST_CASE("no gradient flows through integers, stop_gradient or comparisons") {
   Builder b(OpTable::instance());
   Math m(b);

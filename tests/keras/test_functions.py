@@ -421,6 +421,54 @@ def test_scatter():
     np.testing.assert_array_equal(np.asarray(out), base)
 
 
+@pytest.mark.parametrize("reduction", [None, "add", "mul", "max", "min"])
+def test_scatter_update_of_places_hit_twice(reduction):
+    base = R.normal(size=(4, 3)).astype("float32")
+    indices, updates = np.array([[1], [3], [1]]), R.normal(size=(3, 3)).astype("float32")
+    expected = base.copy()
+    if reduction is None:
+        expected[1], expected[3] = updates[2], updates[1]  # the last one stands
+    else:
+        combine = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}[reduction]
+        combine.at(expected, indices[:, 0], updates)
+    update = lambda b, i, u: ops.scatter_update(b, i, u, reduction)  # noqa: E731
+    np.testing.assert_allclose(np.asarray(update(base, indices, updates)), expected, rtol=1e-6)
+    np.testing.assert_allclose(traced(update, base, indices, updates)[0], expected, rtol=1e-6)
+    with pytest.raises(errors.OutOfRangeError, match="scatter"):
+        np.asarray(update(base, np.array([[4], [0], [0]]), updates))
+
+
+def test_sorting_is_stable_with_nan_last():
+    x = np.array([[2.0, np.nan, -np.inf, 2.0, np.inf], [0.0, -0.0, 0.0, np.nan, -1.0]], "float32")
+    order = np.argsort(x, axis=1, kind="stable")
+    np.testing.assert_array_equal(np.asarray(ops.argsort(x, axis=1)), order)
+    np.testing.assert_array_equal(np.asarray(ops.sort(x, axis=1)), np.sort(x, axis=1))
+    np.testing.assert_array_equal(np.asarray(ops.sort(x, axis=None)), np.sort(x, axis=None))
+    np.testing.assert_array_equal(np.asarray(ops.sort(x > 0, axis=0)), np.sort(x > 0, axis=0))
+
+
+def test_products_of_bytes_are_int32():
+    a = R.integers(-128, 128, (5, 70)).astype("int8")
+    b = R.integers(-128, 128, (70, 3)).astype("int8")
+    expected = a.astype("int32") @ b.astype("int32")
+    for product in (ops.matmul(a, b), ops.tensordot(a, b, axes=1), ops.dot(a, b), ops.einsum("ij,jk", a, b)):
+        assert keras.backend.standardize_dtype(product.dtype) == "int32"
+        np.testing.assert_array_equal(np.asarray(product), expected)
+    unsigned = a.view("uint8")
+    got = _core.ops.int_matmul(_core.tensor(unsigned), _core.tensor(b)).numpy()
+    np.testing.assert_array_equal(got, unsigned.astype("int32") @ b.astype("int32"))
+
+
+def test_gradient_of_cumprod_at_zeros():
+    x = np.array([2.0, 0.0, 3.0, 4.0], "float32")
+    with tracefire.GradientTape() as tape:
+        v = ops.convert_to_tensor(x)
+        tape.watch(v)
+        total = ops.sum(ops.cumprod(v))
+    # y = x0 + x0 x1 + x0 x1 x2 + x0 x1 x2 x3
+    np.testing.assert_array_equal(np.asarray(tape.gradient(total, v)), [1.0, 2.0 * (1 + 3 + 12), 0.0, 0.0])
+
+
 def test_attention_matches_numpy():
     q, k, v = (R.normal(size=(2, 5, 3, 4)).astype("float32") for _ in range(3))
     logits = np.einsum("bthd,bshd->bhts", q, k) / 2.0

@@ -202,6 +202,30 @@ TEST_CASE("monitor: what cannot be read neither begins nor ends an alert") {
   CHECK(play.engine.firing().size() == 1);
 }
 
+TEST_CASE("monitor: a GPU that is lost, or vanishes from the list, and comes back") {
+  Play play({Alert::kGpuLost, Alert::kMemoryNearlyFull});
+  Gpu gpu = busy_gpu(0.9);
+  CHECK(play.step(gpu).empty());
+  Gpu lost = gpu;
+  lost.lost = true;
+  lost.lost_code = 15;
+  auto events = play.step(lost);
+  REQUIRE(events.size() == 1);
+  CHECK(events[0].text == "it does not answer: the GPU is lost");
+  CHECK_FALSE(play.step(gpu).at(0).firing);
+
+  gpu[Metric::kMemoryUsed] = Reading::of(99e9);
+  CHECK(play.step(gpu).size() == 1);
+  Gpu other = busy_gpu(0.5);
+  other.uuid = "GPU-b";
+  events = play.step(other);  // GPU-a is gone
+  REQUIRE(events.size() == 1);
+  CHECK((events[0].firing && events[0].uuid == "GPU-a"));
+  CHECK(events[0].text == "it does not answer: it is no longer there");
+  CHECK(play.step(other).empty());
+  CHECK(play.engine.firing().size() == 1);
+}
+
 TEST_CASE("monitor: names of alerts") {
   CHECK(parse_alerts("all")->size() == static_cast<size_t>(health::kAlertCount));
   CHECK(parse_alerts("xid_error,throttled")->size() == 2);

@@ -13,6 +13,7 @@ PROGRAM = BUILD / "bin" / "tracefire-monitor"
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: takes more than five seconds")
+    config.addinivalue_line("markers", "deep: runs in `make test-deep` alone")
 
 
 class Machine:

@@ -108,7 +108,7 @@ def test_webhook_that_is_not_there(machine):
     assert done.returncode == 0 and "no connection" in done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_webhook_that_says_nothing_holds_nobody_up(machine):
     hook = Hook(answer=None)
     machine.script({"gpus": [FULL]})

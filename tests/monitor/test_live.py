@@ -45,14 +45,16 @@ class Screen:
                     text += os.read(self.master, 65536)
                 except OSError:
                     break
-        text = text.decode(errors="replace")
-        self.raw += text
-        for match in re.finditer(r"\x1b\[(\d+);1H(.*?)\x1b\[K|(\x1b\[2J)", text, re.S):
+        self.raw += text.decode(errors="replace")
+        self.lines = [""] * self.rows
+        for match in re.finditer(r"\x1b\[(\d+);1H(.*?)(?=\x1b\[\d+;1H|\x1b\[\?|\x1b\[0m\x1b\[2J|$)|(\x1b\[2J)", self.raw, re.S):
             if match[3]:
                 self.lines = [""] * self.rows
-            else:
-                self.lines[int(match[1]) - 1] = re.sub(r"\x1b\[[\d;]*m", "", match[2])
-        return text
+            elif int(match[1]) <= self.rows:
+                line, erase, _ = re.sub(r"\x1b\[[\d;]*m", "", match[2]).partition("\x1b[K")
+                # Past a full line the cursor stays on its last character, and erasing takes that too.
+                self.lines[int(match[1]) - 1] = line[:self.columns - 1] if erase and len(line) >= self.columns else line
+        return self.raw
 
     def wait_for(self, pattern, seconds=10):
         end = time.monotonic() + seconds
@@ -98,6 +100,7 @@ def test_draws_within_the_screen(machine, child, columns, rows):
     assert re.search(r"\bquit\b", screen.lines[-1])
     assert max(map(len, screen.lines)) <= columns
     if columns >= 80:
+        assert screen.lines[0].endswith("UTC \u00b7 every 0.2 s")
         assert "87%" in screen.text() and "94.2/140.4 GiB" in screen.text() and "612/700 W" in screen.text()
         assert str(child.pid) in screen.text()
     screen.press("q")
@@ -181,6 +184,7 @@ def test_keys(machine):
     screen.assert_put_back()
 
 
+@pytest.mark.slow
 def test_killing_needs_a_confirmation(machine, child):
     other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", "other"])
     try:
@@ -189,6 +193,8 @@ def test_killing_needs_a_confirmation(machine, child):
         screen.wait_for(str(other.pid))
         screen.press("k")
         screen.wait_for(rf"Send SIGTERM to {child.pid} ")
+        screen.read(1)
+        assert f"Send SIGTERM to {child.pid} " in screen.lines[-1]  # it waits for an answer
         screen.press("n")
         screen.wait_for("Nothing was sent")
         time.sleep(0.3)
@@ -257,6 +263,7 @@ def test_dumb_terminal_gets_text(machine):
     assert process.returncode == 0 and "NVIDIA H200" in text and "\x1b" not in text
 
 
+@pytest.mark.slow
 def test_nvml_is_missing(machine):
     machine.script({"init": 9})
     screen = Screen(machine, "--every", "200ms")
@@ -268,6 +275,7 @@ def test_nvml_is_missing(machine):
     screen.assert_put_back()
 
 
+@pytest.mark.deep
 def test_driver_hangs(machine):
     machine.script({"gpus": [GPU]})
     screen = Screen(machine, "--every", "200ms")

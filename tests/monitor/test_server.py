@@ -138,7 +138,7 @@ def test_slow_and_silent_clients_hold_nobody_up(server):
         s.close()
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_silent_client_is_dropped(server):
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as s:
         begin = time.monotonic()
@@ -160,7 +160,7 @@ def test_loopback_is_what_is_bound_to(machine):
     assert "http://127.0.0.1:" in line
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_serving_while_the_driver_hangs(machine):
     machine.script({"gpus": [GPU]})
     s = Server(machine)

@@ -123,6 +123,29 @@ TEST_CASE("labels that only the device sees are checked there, too") {
   CHECK(error_of([&] { model.fit(x, y, {.verbose = false, .check_data = false}); }) == 301);
 }
 
+TEST_CASE("a loop asks whether it is interrupted before its first step and between steps") {
+  static std::atomic<int> asked{0};
+  nn::Sequential model = classifier();
+  const Tensor x = draw({64, 2}, 0, 1, 1), y = draw_labels(64, 3, 2);
+  const nn::FitOptions options{.batch_size = 16, .epochs = 1, .verbose = false};  // four steps
+  model.fit(x, y, options);
+  const auto steps = [&] { return model.optimizer().iterations().read().item<int64_t>(); };
+  for (const int answer_yes_at : {1, 3, 5}) {
+    INFO("yes to question ", answer_yes_at);
+    const int64_t before = steps();
+    asked = 0;
+    set_interrupt_check([=] { return ++asked >= answer_yes_at; });
+    std::string text;
+    const int code = error_of([&] { model.fit(x, y, options); }, &text);
+    set_interrupt_check({});
+    INFO(text);
+    CHECK(asked == std::min(answer_yes_at, 4));
+    CHECK(code == (answer_yes_at <= 4 ? 501 : 0));
+    CHECK(steps() - before == std::min(answer_yes_at - 1, 4));
+    CHECK((text.find("before the first") != std::string::npos) == (answer_yes_at == 1));
+  }
+}
+
 TEST_CASE("an interrupted fit says so, keeps the last finished step and the epochs so far") {
   static std::atomic<int> asked{0};
   nn::Sequential model = classifier();

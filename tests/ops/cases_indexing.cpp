@@ -96,10 +96,8 @@ void add_scatters(std::vector<OpCase>* cases) {
                      {DType::kI32, {3, 1}, 0, 0, {0, 1, 1}},
                      {DType::kF32, {3}, 1, 2, {5, NAN, 5}}},
                     largest});
-  for (DType dtype : {DType::kBool, DType::kString}) {
-    const InputSpec x{dtype, {5}, 0, 1, {}}, updates{dtype, {3}, 0, 1, {}};
-    cases->push_back({"scatter", {x, places(DType::kI32, {3, 1}, 5), updates}, {}});
-  }
+  const InputSpec x{DType::kBool, {5}, 0, 1, {}}, updates{DType::kBool, {3}, 0, 1, {}};
+  cases->push_back({"scatter", {x, places(DType::kI32, {3, 1}, 5), updates}, {}});
 }
 
 void add_slices(std::vector<OpCase>* cases) {

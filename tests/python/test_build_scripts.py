@@ -70,6 +70,7 @@ def older_pythons():
             yield python
 
 
+@pytest.mark.slow
 def test_an_older_python_generates_and_checks(tmp_path):
     python = next(older_pythons(), None)
     if python is None:
@@ -79,9 +80,11 @@ def test_an_older_python_generates_and_checks(tmp_path):
     def run(*words):
         done = subprocess.run([python, *words], capture_output=True, text=True, timeout=120, env=env, cwd=ROOT)
         assert done.returncode == 0, (words, done.stdout, done.stderr)
+        return done.stdout
 
     for generator in sorted((ROOT / "scripts" / "generate").glob("*.py")):
-        run(generator, "--root", ROOT, "--list-outputs")
+        for output in run(generator, "--root", ROOT, "--list-outputs").split():
+            (tmp_path / output).parent.mkdir(parents=True, exist_ok=True)  # as ninja does
         run(generator, "--root", ROOT, "--out", tmp_path)
     run("scripts/generate_errors.py", "schema/errors.json", tmp_path / "error_codes.h")
     for name in ("budgets", "includes", "layout", "words"):
@@ -190,3 +193,57 @@ def test_set_up_chooses_between_the_names_of_a_package(tree):
     assert chosen("gone") == "gone"
     assert chosen("gone|known") == "known"
     assert chosen("gone|lost") == "gone"
+
+
+# ---- what an installation ships ----
+
+BUILD = pathlib.Path(os.environ.get("TRACEFIRE_BUILD_DIR", ROOT / "build"))
+# Beginning of a name in docs/dependencies.md: a file of the folder of licences that holds its terms, and words of it.
+LICENCES = {
+    "oneDNN": ("onednn/LICENSE", "Apache License"),
+    "Xbyak": ("libxbyak-dev.txt", "Redistribution and use in source and binary forms"),
+    "Highway": ("libhwy-dev.txt", "Apache License"),
+    "nlohmann/json": ("nlohmann-json3-dev.txt", "Permission is hereby granted, free of charge"),
+    "libdeflate": ("libdeflate-dev.txt", "Permission is hereby granted, free of charge"),
+    "CLI11": ("libcli11-dev.txt", "Redistribution and use in source and binary forms"),
+    "nanobind": ("nanobind.txt", "Redistribution and use in source and binary forms"),
+    "libgomp": ("libgomp1.txt", "runtime library exception"),
+}
+
+
+def shipped_libraries():
+    """Names of the first table of docs/dependencies.md whose last column says that they are shipped."""
+    text = (ROOT / "docs" / "dependencies.md").read_text().split("## Libraries that Tracefire is built from\n")[1]
+    rows = [line.strip("| ").split(" | ") for line in text.split("\n\n")[0].splitlines()[2:]]
+    return [row[0] for row in rows if row[-1] != "nothing"]
+
+
+@pytest.mark.parametrize("component, folder", [("cpp", "share/doc/tracefire"), ("python", "tracefire")])
+def test_an_installation_ships_the_licences(tmp_path, component, folder):
+    needed = BUILD / "bin" / "tracefire" if component == "cpp" else BUILD / "python" / "tracefire" / "_core.pyi"
+    if not needed.exists() or not shutil.which("cmake"):
+        pytest.skip(f"needs cmake and {needed}: run make")
+    done = subprocess.run(
+        ["cmake", "--install", BUILD, "--component", component, "--prefix", tmp_path], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    names = shipped_libraries()
+    assert len(names) == len(LICENCES)
+    for name in names:
+        (key,) = [key for key in LICENCES if name.startswith(key)]
+        if component == "cpp" and key in ("nanobind", "libgomp"):  # in the wheel alone
+            continue
+        file, words = LICENCES[key]
+        text = " ".join((tmp_path / folder / "licences" / file).read_text().split())
+        assert words.lower() in text.lower(), name
+
+
+def test_a_wheel_builds_what_it_installs():
+    """scikit-build-core builds the targets that pyproject.toml names, and no others."""
+    rules = (ROOT / "cmake" / "PythonModule.cmake").read_text()
+    installed = set(re.findall(r"^install\(TARGETS (\w+) [^)]*COMPONENT python\)", rules, re.M))
+    installed |= set(re.findall(r"^install\((?:PROGRAMS|FILES) \"\$<TARGET_FILE:(\w+)>", rules, re.M))
+    (line,) = re.findall(r"^build\.targets = (.+)$", (ROOT / "pyproject.toml").read_text(), re.M)
+    built = set(re.findall(r'"(\w+)"', line)) | {"tracefire"}  # which the module links to
+    assert {"tracefire_python", "tracefire_inject", "tracefire_program"} <= installed
+    assert installed <= built

@@ -2,6 +2,7 @@
 """The ready kernels are compiled while building, by NVRTC alone."""
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -27,8 +28,9 @@ def compile_kernels(folder, text, *targets):
 
 
 def image_bytes(out):
-    body = out.read_text().split("kImage0[] = {", 1)[1].split("}", 1)[0]
-    return bytes(int(n) for n in body.replace("\n", " ").split(","))
+    body = out.read_text().split("kImage0[", 1)[1].split("=\n", 1)[1].split(";\n", 1)[0]
+    pieces = [line.strip()[1:-1] for line in body.splitlines()]
+    return b"".join(re.sub(rb"\\([0-7]{3})", lambda m: bytes([int(m[1], 8)]), p.encode()) for p in pieces)
 
 
 def test_ptx_is_no_newer_than_the_oldest_supported_driver_reads(tmp_path):

@@ -137,6 +137,8 @@ def test_budgets_counts_files(tree):
     "https://example.org/home/page",
     "mkstemp(\"XXXXXX\")",
     "a session of the server",
+    "// ---- Seeds",
+    "// ---- bash ----",
 ])
 def test_words_accepts(tree, text):
     write(tree, "docs/a.md", text + "\n")
@@ -150,6 +152,7 @@ def test_words_accepts(tree, text):
     ("pip install --index" "-url x", "a package mirror"),
     ("// TO" "DO: later", "a mark of unfinished work"),
     ("FIX" "ME", "a mark of unfinished work"),
+    ("// -----", "a rule that a formatter broke off its heading"),
 ])
 def test_words_refuses(tree, text, word):
     write(tree, "docs/a.md", "first line\n" + text + "\n")

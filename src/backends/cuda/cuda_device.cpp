@@ -188,6 +188,13 @@ Result<LoopKernels*> CudaDevice::loop_kernels() {
   return parts->loop_kernels.get();
 }
 
+LoopKernels* CudaDevice::made_loop_kernels() {
+  const Result<Running*> parts = running();
+  if (!parts.ok()) return nullptr;
+  const std::lock_guard<std::mutex> lock((*parts)->mutex);
+  return (*parts)->loop_kernels.get();
+}
+
 Result<MatmulPlans*> CudaDevice::matmul_plans() {
   TF_ASSIGN(Running* const parts, running());
   const std::lock_guard<std::mutex> lock(parts->mutex);

@@ -44,6 +44,8 @@ class CudaDevice final : public DeviceBackend {
   Result<std::shared_ptr<const Context>> context();
   Result<const Compiler*> compiler();
   Result<LoopKernels*> loop_kernels();
+  /// What loop_kernels() gave before; null where nobody has asked yet, so that no compiler is opened.
+  LoopKernels* made_loop_kernels();
   Result<MatmulPlans*> matmul_plans();
   /// A plan for the problem; with `tune`, large ones are measured, unless work is being recorded.
   Result<std::shared_ptr<const MatmulPlan>> find_matmul(const MatmulProblem& problem, bool tune);

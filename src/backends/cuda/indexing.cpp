@@ -11,27 +11,37 @@ namespace {
 /// As `struct Gather` of kernels/movement.cu: arrays seen as [outer, size or count, inner].
 struct Gather {
   int64_t outer = 1, size = 1, inner = 1, count = 1;
+  int32_t index_bytes = 8;
 };
 
-bool index_type(DType dtype) { return dtype == DType::kI32 || dtype == DType::kI64; }
+bool index_type(DType dtype) {
+  return is_integer(dtype) && dtype != DType::kI4 && dtype != DType::kU4;
+}
 
-/// Accepts nodes whose input number `index` holds int32 or int64 indices.
+/// Width of an index, negative where its type has no sign.
+int32_t index_bytes(DType dtype) {
+  const auto bytes = static_cast<int32_t>(dtype_size(dtype));
+  return is_signed_integer(dtype) ? bytes : -bytes;
+}
+
+/// Accepts nodes whose input number `index` holds indices.
 template <size_t index>
 Answer accept_indices(const NodeView& node) {
   if (node.inputs[0].dtype == DType::kString) return Answer::no("cuda: strings live on the host");
   const DType dtype = node.inputs[index].dtype;
   if (index_type(dtype)) return Answer::yes();
   return Answer::no(
-      concat_text("cuda: indices of type ", dtype_name(dtype), "; int32 and int64 are"));
+      concat_text("cuda: indices of type ", dtype_name(dtype), "; integers of 8 to 64 bits are"));
 }
 
-Gather around_axis(const NodeView& node) {
+Gather around_axis(const NodeView& node, const ValueType& index) {
   const std::vector<int64_t> sizes = node.inputs[0].shape.sizes();
   const auto axis = static_cast<size_t>(node.node->attrs.integer("axis"));
   Gather g;
   g.outer = product(sizes, 0, axis);
   g.size = sizes[axis];
   g.inner = product(sizes, axis + 1, sizes.size());
+  g.index_bytes = index_bytes(index.dtype);
   return g;
 }
 
@@ -60,37 +70,31 @@ size_t widest(Gather* g, DType dtype) {
 }
 
 BoundLaunch bind_gather(const NodeView& node, CudaDevice& device) {
-  Gather g = around_axis(node);
+  Gather g = around_axis(node, node.inputs[1]);
   g.count = elements_of(node.inputs[1]);
   const size_t bytes = widest(&g, node.inputs[0].dtype);
-  return bind_walk(device, concat_text("tf_gather_", bytes, "_", dtype_name(node.inputs[1].dtype)),
-                   g, g.outer * g.count * g.inner, 0, 1);
+  return bind_walk(device, concat_text("tf_gather_", bytes), g, g.outer * g.count * g.inner, 0, 1);
 }
 
 BoundLaunch bind_gather_along(const NodeView& node, CudaDevice& device) {
-  Gather g = around_axis(node);
+  Gather g = around_axis(node, node.inputs[1]);
   g.count = size_at_axis(node, node.inputs[1]);
-  return bind_walk(device,
-                   concat_text("tf_gather_along_", dtype_size(node.inputs[0].dtype), "_",
-                               dtype_name(node.inputs[1].dtype)),
-                   g, g.outer * g.count * g.inner, 0, 1);
+  return bind_walk(device, concat_text("tf_gather_along_", dtype_size(node.inputs[0].dtype)), g,
+                   g.outer * g.count * g.inner, 0, 1);
 }
 
 BoundLaunch bind_dynamic_slice(const NodeView& node, CudaDevice& device) {
-  Gather g = around_axis(node);
+  Gather g = around_axis(node, node.inputs[1]);
   g.count = size_at_axis(node, node.outputs[0]);
-  return bind_walk(device,
-                   concat_text("tf_slice_at_", dtype_size(node.inputs[0].dtype), "_",
-                               dtype_name(node.inputs[1].dtype)),
-                   g, g.outer * g.count * g.inner, 0, 1);
+  return bind_walk(device, concat_text("tf_slice_at_", dtype_size(node.inputs[0].dtype)), g,
+                   g.outer * g.count * g.inner, 0, 1);
 }
 
 BoundLaunch bind_dynamic_update_slice(const NodeView& node, CudaDevice& device) {
-  Gather g = around_axis(node);
+  Gather g = around_axis(node, node.inputs[2]);
   g.count = size_at_axis(node, node.inputs[1]);
   TF_ASSIGN(Function kernel,
-            ready_kernel(device, concat_text("tf_update_at_", dtype_size(node.inputs[0].dtype), "_",
-                                             dtype_name(node.inputs[2].dtype))));
+            ready_kernel(device, concat_text("tf_update_at_", dtype_size(node.inputs[0].dtype))));
   const int64_t elements = g.outer * g.count * g.inner;
   const LaunchShape shape = grid_over(elements, device);
   const size_t bytes =
@@ -102,35 +106,6 @@ BoundLaunch bind_dynamic_update_slice(const NodeView& node, CudaDevice& device) 
     }
     if (elements == 0) return {};
     return launch_with(lane_of(args.stream), kernel, shape, args.inputs[1], args.inputs[2],
-                       args.outputs[0], g, args.error, args.step);
-  });
-}
-
-Answer accept_scatter(const NodeView& node) {
-  const DType dtype = node.inputs[0].dtype;
-  const bool known = dtype == DType::kF32 || dtype == DType::kF64 || dtype == DType::kF16 ||
-                     dtype == DType::kBF16 || dtype == DType::kI32 || dtype == DType::kI64;
-  if (!known) return Answer::no(concat_text("cuda: no scatter_add of ", dtype_name(dtype)));
-  return accept_indices<1>(node);
-}
-
-BoundLaunch bind_scatter_add(const NodeView& node, CudaDevice& device) {
-  const std::vector<int64_t> sizes = node.outputs[0].shape.sizes();
-  const auto axis = static_cast<size_t>(node.node->attrs.integer("axis"));
-  Gather g;
-  g.outer = product(sizes, 0, axis);
-  g.size = sizes[axis];
-  g.inner = product(sizes, axis + 1, sizes.size());
-  g.count = elements_of(node.inputs[1]);
-  TF_ASSIGN(Function kernel,
-            ready_kernel(device, concat_text("tf_scatter_add_", dtype_name(node.inputs[0].dtype),
-                                             "_", dtype_name(node.inputs[1].dtype))));
-  LaunchShape shape;
-  shape.block[0] = 128;
-  shape.grid[0] = static_cast<unsigned>((g.outer * g.inner + 127) / 128);
-  if (shape.grid[0] == 0) return make_launch({}, [](const LaunchArgs&) -> Status { return {}; });
-  return make_launch({kernel.name}, [=](const LaunchArgs& args) {
-    return launch_with(lane_of(args.stream), kernel, shape, args.inputs[0], args.inputs[1],
                        args.outputs[0], g, args.error, args.step);
   });
 }
@@ -162,7 +137,6 @@ std::vector<KernelSpec> indexing_kernels() {
           {"dynamic_slice", "cuda_dynamic_slice", accept_indices<1>, bind_dynamic_slice},
           {"dynamic_update_slice", "cuda_dynamic_update_slice", accept_indices<2>,
            bind_dynamic_update_slice, /*in_place=*/true},
-          {"scatter_add", "cuda_scatter_add", accept_scatter, bind_scatter_add},
           {"check_range", "cuda_check_range", accept_check_range, bind_check_range,
            /*in_place=*/true}};
 }

@@ -33,8 +33,11 @@ std::vector<KernelSpec> matmul_kernels();
 std::vector<KernelSpec> reduction_kernels();
 std::vector<KernelSpec> movement_kernels();
 std::vector<KernelSpec> indexing_kernels();
+std::vector<KernelSpec> scattering_kernels();
 std::vector<KernelSpec> searching_kernels();
 std::vector<KernelSpec> composite_kernels();
+std::vector<KernelSpec> product_kernels();
+std::vector<KernelSpec> random_kernels();
 
 /// Compiles together the loops of these nodes that have a kernel, for likely sizes.
 Status prepare_loops(std::span<const NodeView> nodes, CudaDevice& device);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element-wise, random and fused nodes: each loop program has a kernel of its own, compiled for the
-// GPU at hand.
+// Element-wise, random and fused nodes. A loop of a single operation runs on a kernel that was
+// compiled with this library; any other has a kernel of its own, compiled for the GPU at hand.
 
 #include <algorithm>
 
+#include "backends/cuda/emit/ready_loops.h"
 #include "backends/cuda/kernel_table.h"
+#include "backends/cuda/ready_kernels.h"
 
 namespace tracefire::cuda {
 namespace {
@@ -79,6 +81,7 @@ Arguments make_arguments(const BoundLoop& bound, const LoopVariant& variant,
 
 /// A kernel with its arguments and the threads it takes.
 struct Bound {
+  LoopVariant variant;
   LoopKernel kernel;
   Arguments arguments;
   LaunchShape shape;
@@ -88,13 +91,13 @@ struct LoopLaunch {
   std::shared_ptr<const LoopProgram> program;
   CudaDevice* device;
   BoundLoop bound;
-  LoopVariant variant;
   Bound main;
   std::vector<size_t> sizes;  ///< bytes of an element, inputs then outputs
 
   bool aligned(const LaunchArgs& args) const {
     const auto odd = [&](const void* pointer, size_t size) {
-      return reinterpret_cast<uintptr_t>(pointer) % (size * static_cast<size_t>(variant.vector)) !=
+      return reinterpret_cast<uintptr_t>(pointer) %
+                 (size * static_cast<size_t>(main.variant.vector)) !=
              0;
     };
     for (size_t i = 0; i < args.inputs.size(); ++i) {
@@ -127,22 +130,53 @@ struct LoopLaunch {
   Status operator()(const LaunchArgs& args) const;
 };
 
-Result<Bound> bind_variant(const LoopProgram& program, const BoundLoop& bound,
-                           const LoopVariant& variant, CudaDevice& device) {
-  TF_ASSIGN(LoopKernels* const kernels, device.loop_kernels());
-  TF_ASSIGN(LoopKernel kernel, kernels->find(program, variant));
-  Bound made{kernel, make_arguments(bound, variant, kernel), {}};
+Bound make_bound(const BoundLoop& bound, const LoopVariant& variant, LoopKernel kernel) {
+  Bound made{variant, std::move(kernel), {}, {}};
+  made.arguments = make_arguments(bound, variant, made.kernel);
   const int64_t threads = (bound.elements + variant.vector - 1) / variant.vector;
   made.shape.block[0] = kThreads;
   made.shape.grid[0] = static_cast<unsigned>((threads + kThreads - 1) / kThreads);
   return made;
 }
 
+bool is_ready(const LoopProgram& program, const LoopVariant& variant, const CudaDevice& device) {
+  return has_ready_kernel(device, loop_kernel_name(program, variant));
+}
+
+Result<LoopKernel> ready_loop(const LoopProgram& program, const LoopVariant& variant,
+                              CudaDevice& device) {
+  LoopSource source = loop_source(program, variant);
+  TF_ASSIGN(Function function, ready_kernel(device, source.name));
+  return LoopKernel{std::move(function), std::move(source.index_axes), source.reports};
+}
+
+/// The kernel of this very variant where there is one by now; else a ready one that is slower but
+/// takes the loop as it is; else the variant is compiled.
+Result<Bound> bind_variant(const LoopProgram& program, const BoundLoop& bound,
+                           const LoopVariant& variant, CudaDevice& device) {
+  if (is_ready(program, variant, device)) {
+    TF_ASSIGN(LoopKernel kernel, ready_loop(program, variant, device));
+    return make_bound(bound, variant, std::move(kernel));
+  }
+  LoopKernels* const made = device.made_loop_kernels();
+  if (made == nullptr || !made->has(program, variant)) {
+    const std::optional<GeneralLoop> general = general_loop(program, bound);
+    if (general && is_ready(program, general->variant, device)) {
+      TF_ASSIGN(LoopKernel kernel, ready_loop(program, general->variant, device));
+      return make_bound(general->bound, general->variant, std::move(kernel));
+    }
+  }
+  TF_ASSIGN(LoopKernels* const kernels, device.loop_kernels());
+  TF_ASSIGN(LoopKernel kernel, kernels->find(program, variant));
+  return make_bound(bound, variant, std::move(kernel));
+}
+
 Status LoopLaunch::operator()(const LaunchArgs& args) const {
   if (bound.elements == 0) return {};
-  if (variant.vector == 1 || aligned(args)) return run(main, args);
+  if (main.variant.vector == 1 || aligned(args)) return run(main, args);
   // A view at an odd address: one element a thread. Rare, so it is bound when it turns up.
-  TF_ASSIGN(const Bound single, bind_variant(*program, bound, scalar_variant(variant), *device));
+  TF_ASSIGN(const Bound single,
+            bind_variant(*program, bound, scalar_variant(main.variant), *device));
   return run(single, args);
 }
 
@@ -168,9 +202,10 @@ BoundLaunch bind_loop_launch(const NodeView& node, CudaDevice& device) {
   launch.program = std::make_shared<LoopProgram>(*node.loop);
   launch.device = &device;
   launch.bound = bound_loop_of(*node.loop, node);
-  launch.variant = choose_variant(*node.loop, launch.bound, device.gpu().multiprocessors);
   if (launch.bound.elements == 0) return make_launch({}, std::move(launch));
-  TF_ASSIGN(launch.main, bind_variant(*node.loop, launch.bound, launch.variant, device));
+  const LoopVariant variant =
+      choose_variant(*node.loop, launch.bound, device.gpu().multiprocessors);
+  TF_ASSIGN(launch.main, bind_variant(*node.loop, launch.bound, variant, device));
   for (const LoopProgram::Input& input : node.loop->inputs) {
     launch.sizes.push_back(dtype_size(input.dtype));
   }
@@ -193,6 +228,7 @@ bool runs_as_loop(const NodeView& node) {
 
 Status prepare_loops(std::span<const NodeView> nodes, CudaDevice& device) {
   std::vector<LoopKernels::Wanted> wanted;
+  bool must_compile = false;
   for (const NodeView& node : nodes) {
     if (node.loop == nullptr || !runs_as_loop(node)) continue;
     // Sizes that are still symbols are guessed; a wrong guess is compiled when it is bound.
@@ -209,9 +245,14 @@ Status prepare_loops(std::span<const NodeView> nodes, CudaDevice& device) {
     std::vector<std::vector<int64_t>> inputs;
     for (const LoopProgram::Input& input : node.loop->inputs) inputs.push_back(guess(input.shape));
     const BoundLoop bound = bind_loop(*node.loop, sizes, inputs);
-    wanted.push_back({node.loop, choose_variant(*node.loop, bound, device.gpu().multiprocessors)});
+    const LoopVariant variant = choose_variant(*node.loop, bound, device.gpu().multiprocessors);
+    if (is_ready(*node.loop, variant, device)) continue;
+    wanted.push_back({node.loop, variant});
+    const std::optional<GeneralLoop> general = general_loop(*node.loop, bound);
+    must_compile = must_compile || !general || !is_ready(*node.loop, general->variant, device);
   }
-  if (wanted.empty()) return {};
+  // Where the compiler is waited for anyhow, what would run on a general kernel gets its own too.
+  if (!must_compile) return {};
   TF_ASSIGN(LoopKernels* const kernels, device.loop_kernels());
   return kernels->prepare(wanted);
 }

@@ -24,5 +24,7 @@ struct ReadyImage {
 /// higher minor; PTX on every GPU of its capability or a higher one, if the driver knows its
 /// version.
 std::span<const ReadyImage> ready_images();
+/// The same of loops of a single operation (cmake/ReadyLoops.cmake).
+std::span<const ReadyImage> ready_loop_images();
 
 }  // namespace tracefire::cuda

@@ -13,8 +13,18 @@ namespace {
 constexpr int64_t kThreads = 256;
 constexpr int64_t kBlocksPerMultiprocessor = 8;
 
-bool holds(const ReadyImage& image, const std::string& name) {
-  return std::find(image.kernels.begin(), image.kernels.end(), name) != image.kernels.end();
+/// Images by the names of their kernels.
+const std::multimap<std::string_view, const ReadyImage*>& images_by_kernel() {
+  static const auto& images = *[] {
+    auto* const made = new std::multimap<std::string_view, const ReadyImage*>;
+    for (const auto all : {ready_images(), ready_loop_images()}) {
+      for (const ReadyImage& image : all) {
+        for (const std::string_view kernel : image.kernels) made->emplace(kernel, &image);
+      }
+    }
+    return made;
+  }();
+  return images;
 }
 
 /// Machine code runs on GPUs of its major architecture from its minor on; PTX on all newer ones.
@@ -25,8 +35,10 @@ bool fits(const ReadyImage& image, int capability) {
 
 const ReadyImage* choose(const std::string& name, int capability) {
   const ReadyImage* best = nullptr;
-  for (const ReadyImage& image : ready_images()) {
-    if (!holds(image, name) || !fits(image, capability)) continue;
+  const auto [first, last] = images_by_kernel().equal_range(name);
+  for (auto it = first; it != last; ++it) {
+    const ReadyImage& image = *it->second;
+    if (!fits(image, capability)) continue;
     const bool nearer = best == nullptr || (best->is_ptx && !image.is_ptx) ||
                         (best->is_ptx == image.is_ptx && image.capability > best->capability);
     if (nearer) best = &image;
@@ -56,6 +68,10 @@ Result<Function> ready_kernel(CudaDevice& device, const std::string& name) {
     TF_ASSIGN(module, Module::load(context, code, image->capability >= 90));
   }
   return module->function(name);
+}
+
+bool has_ready_kernel(const CudaDevice& device, const std::string& name) {
+  return choose(name, device.gpu().capability) != nullptr;
 }
 
 LaunchShape grid_over(int64_t elements, const CudaDevice& device) {

@@ -5,6 +5,7 @@
 
 #include "backends/cuda/kernel_table.h"
 #include "backends/cuda/ready_kernels.h"
+#include "backends/cuda/sorted_rows.h"
 
 namespace tracefire::cuda {
 namespace {
@@ -15,19 +16,12 @@ struct ArgReduction {
   int32_t lanes = 1, smallest = 0, index_bytes = 8;
 };
 
-/// As `struct Sort` of kernels/search.cu.
-struct Sort {
-  int64_t outer = 1, size = 1, inner = 1, run = 1, keep = 1;
-  int32_t descending = 0, index_bytes = 8;
-};
-
 /// As `struct Scan` of kernels/scan.cu.
 struct Scan {
   int64_t outer = 1, size = 1, inner = 1, chunk = 1;
   int32_t exclusive = 0, reverse = 0;
 };
 
-constexpr int64_t kLongestTile = 2048;
 constexpr int64_t kUniqueChunk = 4096;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -62,14 +56,19 @@ bool sortable(DType dtype) { return known_real(dtype) || dtype == DType::kBool; 
 
 int32_t bytes_of(DType dtype) { return static_cast<int32_t>(dtype_size(dtype)); }
 
+Answer accept_sort(const NodeView& node) {
+  const DType dtype = node.inputs[0].dtype;
+  if (sortable(dtype)) return Answer::yes();
+  return Answer::no(concat_text("cuda: no order of ", dtype_name(dtype)));
+}
+
 /// Accepts elements that have an order; `output` is the result that holds indices.
 template <size_t output>
 Answer accept_ordered(const NodeView& node) {
-  const DType dtype = node.inputs[0].dtype, index = node.outputs[output].dtype;
-  if (!sortable(dtype)) return Answer::no(concat_text("cuda: no order of ", dtype_name(dtype)));
+  const DType index = node.outputs[output].dtype;
   if (!index_type(index))
     return Answer::no(concat_text("cuda: no ", dtype_name(index), " indices"));
-  return Answer::yes();
+  return accept_sort(node);
 }
 
 BoundLaunch bind_arg(const NodeView& node, CudaDevice& device) {
@@ -99,65 +98,6 @@ BoundLaunch bind_arg(const NodeView& node, CudaDevice& device) {
   });
 }
 
-/// Launches that leave each row's first `keep` items, sorted, in a workspace: keys and places,
-/// twice, because runs are merged from one half into the other.
-class SortedRows {
- public:
-  static Result<SortedRows> make(const Sort& sort, DType dtype, CudaDevice& device) {
-    SortedRows made;
-    made.sort_ = sort;
-    made.items_ = static_cast<size_t>(sort.outer * sort.inner * sort.size);
-    if (sort.size >= int64_t{1} << 32) {
-      return error(ErrorCode::kNoKernel, "rows of ", sort.size,
-                   " elements are too long to be sorted on a GPU; at most 2^32 - 1 fit.");
-    }
-    made.sort_.run = std::max<int64_t>(2, power_of_two(sort.size, kLongestTile));
-    TF_ASSIGN(made.tiles_, ready_kernel(device, concat_text("tf_sort_tiles_", dtype_name(dtype))));
-    TF_ASSIGN(made.merge_, ready_kernel(device, "tf_sort_merge"));
-    made.tile_shape_.block[0] = static_cast<unsigned>(std::max<int64_t>(32, made.sort_.run / 2));
-    made.tile_shape_.grid[0] =
-        static_cast<unsigned>(sort.outer * sort.inner * ceil_div(sort.size, made.sort_.run));
-    made.merge_shape_ = grid_over(static_cast<int64_t>(made.items_), device);
-    return made;
-  }
-
-  std::vector<std::string> symbols() const {
-    std::vector<std::string> names = {tiles_.name};
-    for (int64_t run = sort_.run; run < sort_.size; run *= 2) names.push_back(merge_.name);
-    return names;
-  }
-  size_t workspace_bytes() const { return 2 * half_bytes(); }
-
-  struct Sorted {
-    uint64_t* keys;
-    uint32_t* places;
-  };
-  Result<Sorted> run(const LaunchArgs& args) const {
-    Lane& lane = lane_of(args.stream);
-    Sorted now = half(args.workspace, 0), next = half(args.workspace, 1);
-    TF_RETURN_IF_ERROR(
-        launch_with(lane, tiles_, tile_shape_, args.inputs[0], now.keys, now.places, sort_));
-    for (Sort sort = sort_; sort.run < sort.size; sort.run *= 2) {
-      TF_RETURN_IF_ERROR(launch_with(lane, merge_, merge_shape_, now.keys, now.places, next.keys,
-                                     next.places, sort));
-      std::swap(now, next);
-    }
-    return now;
-  }
-
- private:
-  size_t half_bytes() const { return items_ * 8 + (items_ * 4 + 15) / 16 * 16; }
-  Sorted half(void* workspace, size_t number) const {
-    char* const at = static_cast<char*>(workspace) + number * half_bytes();
-    return {reinterpret_cast<uint64_t*>(at), reinterpret_cast<uint32_t*>(at + items_ * 8)};
-  }
-
-  Sort sort_;
-  size_t items_ = 0;
-  Function tiles_, merge_;
-  LaunchShape tile_shape_, merge_shape_;
-};
-
 BoundLaunch bind_top_k(const NodeView& node, CudaDevice& device) {
   const std::vector<int64_t> sizes = node.inputs[0].shape.sizes();
   Sort sort;
@@ -177,9 +117,41 @@ BoundLaunch bind_top_k(const NodeView& node, CudaDevice& device) {
   return make_launch(
       std::move(symbols),
       [=](const LaunchArgs& args) -> Status {
-        TF_ASSIGN(const SortedRows::Sorted sorted, rows.run(args));
+        TF_ASSIGN(const SortedRows::Sorted sorted,
+                  rows.run(lane_of(args.stream), args.inputs[0], args.workspace));
         return launch_with(lane_of(args.stream), take, shape, args.inputs[0], sorted.places,
                            args.outputs[0], args.outputs[1], sort);
+      },
+      rows.workspace_bytes());
+}
+
+/// sort and argsort.
+BoundLaunch bind_sort(const NodeView& node, CudaDevice& device) {
+  const std::vector<int64_t> sizes = node.inputs[0].shape.sizes();
+  const auto axis = static_cast<size_t>(node.node->attrs.integer("axis"));
+  const bool places = OpTable::instance().name(node.node->op) == "argsort";
+  Sort sort;
+  sort.outer = product(sizes, 0, axis);
+  sort.size = sort.keep = sizes[axis];
+  sort.inner = product(sizes, axis + 1, sizes.size());
+  sort.descending = node.node->attrs.flag("descending") ? 1 : 0;
+  if (places) sort.index_bytes = bytes_of(node.outputs[0].dtype);
+  const int64_t elements = sort.outer * sort.size * sort.inner;
+  if (elements == 0) return nothing();
+  TF_ASSIGN(const SortedRows rows, SortedRows::make(sort, node.inputs[0].dtype, device));
+  TF_ASSIGN(Function take,
+            ready_kernel(device, concat_text("tf_take_sorted_", bytes_of(node.inputs[0].dtype))));
+  std::vector<std::string> symbols = rows.symbols();
+  symbols.push_back(take.name);
+  const LaunchShape shape = grid_over(elements, device);
+  return make_launch(
+      std::move(symbols),
+      [=](const LaunchArgs& args) -> Status {
+        Lane& lane = lane_of(args.stream);
+        TF_ASSIGN(const SortedRows::Sorted sorted, rows.run(lane, args.inputs[0], args.workspace));
+        return launch_with(lane, take, shape, args.inputs[0], sorted.places,
+                           places ? nullptr : args.outputs[0], places ? args.outputs[0] : nullptr,
+                           sort);
       },
       rows.workspace_bytes());
 }
@@ -234,13 +206,14 @@ BoundLaunch bind_unique(const NodeView& node, CudaDevice& device) {
   const int64_t chunks = ceil_div(n, kUniqueChunk);
   const LaunchShape per_chunk = threads_of(chunks * 256, 256), one = threads_of(256, 256);
   const LaunchShape filling = grid_over(size, device);
-  const size_t counts_at = (rows.workspace_bytes() + 15) / 16 * 16;
+  const size_t counts_at = rows.workspace_bytes();
   return make_launch(
       std::move(symbols),
       [=](const LaunchArgs& args) -> Status {
         Lane& lane = lane_of(args.stream);
         void* const counts = static_cast<char*>(args.workspace) + counts_at;
-        TF_ASSIGN(const SortedRows::Sorted sorted, rows.run(args));
+        TF_ASSIGN(const SortedRows::Sorted sorted,
+                  rows.run(lane_of(args.stream), args.inputs[0], args.workspace));
         TF_RETURN_IF_ERROR(launch_with(lane, count, per_chunk, sorted.keys, counts, n));
         TF_RETURN_IF_ERROR(
             launch_with(lane, scan, one, counts, chunks, args.outputs[2], index_bytes));
@@ -257,10 +230,11 @@ BoundLaunch bind_unique(const NodeView& node, CudaDevice& device) {
 Answer accept_scan(const NodeView& node) {
   const DType dtype = node.inputs[0].dtype;
   if (known_real(dtype)) return Answer::yes();
-  return Answer::no(concat_text("cuda: no running sum of ", dtype_name(dtype)));
+  return Answer::no(concat_text("cuda: no running sum or product of ", dtype_name(dtype)));
 }
 
-BoundLaunch bind_cumsum(const NodeView& node, CudaDevice& device) {
+/// cumsum and cumprod.
+BoundLaunch bind_scan(const NodeView& node, CudaDevice& device) {
   const std::vector<int64_t> sizes = node.inputs[0].shape.sizes();
   const auto axis = static_cast<size_t>(node.node->attrs.integer("axis"));
   Scan s;
@@ -278,7 +252,9 @@ BoundLaunch bind_cumsum(const NodeView& node, CudaDevice& device) {
       std::clamp<int64_t>(std::min(s.size / shortest, workers / rows), 1, along ? 65535 : s.size);
   s.chunk = ceil_div(s.size, chunks);
   const int64_t count = ceil_div(s.size, s.chunk);
-  const std::string type(dtype_name(node.inputs[0].dtype));
+  const bool products = OpTable::instance().name(node.node->op) == "cumprod";
+  const std::string type =
+      std::string(products ? "prod_" : "sum_") + std::string(dtype_name(node.inputs[0].dtype));
   const std::string form = along ? "rows_" : "columns_";
   TF_ASSIGN(Function scan, ready_kernel(device, "tf_scan_" + form + type));
   LaunchShape shape = threads_of(rows * count, 128);
@@ -294,7 +270,7 @@ BoundLaunch bind_cumsum(const NodeView& node, CudaDevice& device) {
                          static_cast<void*>(nullptr), args.outputs[0], s);
     });
   }
-  TF_ASSIGN(Function sum, ready_kernel(device, "tf_scan_sum_" + form + type));
+  TF_ASSIGN(Function sum, ready_kernel(device, "tf_scan_part_" + form + type));
   TF_ASSIGN(Function before, ready_kernel(device, "tf_scan_before_" + type));
   const LaunchShape per_row = threads_of(rows, 128);
   const size_t wide = std::max<size_t>(4, dtype_size(node.inputs[0].dtype));
@@ -318,7 +294,10 @@ std::vector<KernelSpec> searching_kernels() {
           {"top_k", "cuda_top_k", accept_ordered<1>, bind_top_k},
           {"in_top_k", "cuda_in_top_k", accept_in_top_k, bind_in_top_k},
           {"unique", "cuda_unique", accept_ordered<1>, bind_unique},
-          {"cumsum", "cuda_scan", accept_scan, bind_cumsum}};
+          {"sort", "cuda_sort", accept_sort, bind_sort},
+          {"argsort", "cuda_sort", accept_ordered<0>, bind_sort},
+          {"cumsum", "cuda_scan", accept_scan, bind_scan},
+          {"cumprod", "cuda_scan", accept_scan, bind_scan}};
 }
 
 }  // namespace tracefire::cuda

@@ -58,17 +58,6 @@ struct NvmlEventData {
   unsigned gpu_instance;
   unsigned compute_instance;
 };
-struct NvmlAttributes {
-  unsigned multiprocessors;
-  unsigned copy_engines;
-  unsigned decoders;
-  unsigned encoders;
-  unsigned jpeg_decoders;
-  unsigned optical_flow;
-  unsigned gpu_slices;
-  unsigned compute_slices;
-  unsigned long long memory_mib;
-};
 using NvmlEventSet = struct NvmlEventSetOpaque*;
 using NvmlGpmSample = struct NvmlGpmSampleOpaque*;
 struct NvmlGpmMetric {
@@ -109,7 +98,6 @@ enum NvmlGpmMetricId : unsigned {
   kNvmlGpmNvlinkTx = 61,
 };
 inline constexpr unsigned long long kNvmlEventXid = 8;
-inline constexpr int kNvmlTimeout = 10;
 inline constexpr int kNvmlMaxLinks = 36;
 inline constexpr int kNvmlThresholdSlowdown = 1;
 
@@ -154,7 +142,6 @@ inline constexpr int kNvmlThresholdSlowdown = 1;
     (NvmlDevice device, unsigned index, NvmlDevice* instance))                                   \
   X(nvmlDeviceGetGpuInstanceId, (NvmlDevice device, unsigned* id))                               \
   X(nvmlDeviceGetComputeInstanceId, (NvmlDevice device, unsigned* id))                           \
-  X(nvmlDeviceGetAttributes_v2, (NvmlDevice device, NvmlAttributes * attributes))                \
   X(nvmlGpmQueryDeviceSupport, (NvmlDevice device, NvmlGpmSupport * support))                    \
   X(nvmlGpmSampleAlloc, (NvmlGpmSample * sample))                                                \
   X(nvmlGpmSampleFree, (NvmlGpmSample sample))                                                   \

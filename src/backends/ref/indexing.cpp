@@ -97,9 +97,7 @@ void scatter(Eval& e) {
     }
     for (size_t k = depth; k < x.sizes.size(); ++k) to += index[lead + k - depth] * strides[k];
     const size_t target = static_cast<size_t>(to), source = static_cast<size_t>(i);
-    if (y.dtype == DType::kString) {
-      copy_element(updates, i, &y, to);
-    } else if (y.is_real()) {
+    if (y.is_real()) {
       y.real[target] = combined(reduction, y.real[target], updates.real[source]);
     } else {
       y.whole[target] =

@@ -55,6 +55,47 @@ std::vector<Value> grad_cumprod(GradContext& c) {
   return {m.select(first, at_first, m.select(behind, zero, before))};
 }
 
+/// Products of growing stretches: each round doubles their length.
+std::vector<Value> decompose_cumprod(Builder& b, const Node& node,
+                                     const std::vector<Value>& inputs) {
+  Math m(b);
+  const DType dtype = m.dtype(inputs[0]);
+  const int axis = static_cast<int>(node.attrs.integer("axis"));
+  const Attrs along = {{"axes", std::vector<int64_t>{axis}}};
+  Value x = m.cast(inputs[0], wide_type(dtype));
+  const Value one = m.scalar(1, x);
+  if (node.attrs.flag("reverse")) x = m.op("reverse", {x}, along);
+  if (node.attrs.flag("exclusive")) x = m.shift_along(x, axis, 1, one);
+  const int rounds = doublings(m.shape(x)[axis]);
+  for (int i = 0; i < rounds; ++i) x = m.mul(x, m.shift_along(x, axis, int64_t{1} << i, one));
+  if (node.attrs.flag("reverse")) x = m.op("reverse", {x}, along);
+  return {m.cast(x, dtype)};
+}
+
+/// The order of top_k of all elements: the largest first, NaN before them, equal ones in their
+/// order. From the other end it is the ascending order.
+std::vector<Value> decompose_argsort(Builder& b, const Node& node,
+                                     const std::vector<Value>& inputs) {
+  Math m(b);
+  const DType dtype = node.attrs.dtype("dtype");
+  Value x = m.dtype(inputs[0]) == DType::kBool ? m.cast(inputs[0], DType::kI32) : inputs[0];
+  const int last = m.shape(x).rank() - 1, axis = static_cast<int>(node.attrs.integer("axis"));
+  std::vector<int64_t> swapped;
+  for (int i = 0; i <= last; ++i) swapped.push_back(i == axis ? last : i == last ? axis : i);
+  const Attrs swap = {{"perm", swapped}}, along = {{"axes", std::vector<int64_t>{last}}};
+  if (axis != last) x = m.op("transpose", {x}, swap);
+  const Dim size = m.shape(x)[last];
+  const bool descending = node.attrs.flag("descending");
+  if (!descending) x = m.op("reverse", {x}, along);
+  Value order = m.op("top_k", {x}, {{"k", size.bound()}, {"dtype", dtype}});
+  order.index = 1;
+  if (!descending) {
+    const Value end = m.shift(m.extent({size}, dtype), -1);
+    order = m.sub(end, m.op("reverse", {order}, along));
+  }
+  return {axis == last ? order : m.op("transpose", {order}, swap)};
+}
+
 Value order_of(Math& m, Value x, const Attrs& attrs) {
   return m.op("argsort", {x},
               {{"axis", attrs.integer("axis")}, {"descending", attrs.flag("descending")}});
@@ -76,17 +117,8 @@ std::vector<Value> grad_sort(GradContext& c) {
 
 OpRow along_axis(const char* name, const char* tf_name, std::vector<AttrSpec> attrs, InferFn infer,
                  Gradient gradient, CostFn cost, const char* doc) {
-  return OpRow{.name = name,
-               .tf_name = tf_name,
-               .op_class = OpClass::kReduction,
-               .arity = {1, 1},
-               .input_names = {"x"},
-               .output_names = {"y"},
-               .attrs = std::move(attrs),
-               .infer = infer,
-               .gradient = gradient,
-               .cost = cost,
-               .doc = doc};
+  return make_row(OpClass::kReduction, name, tf_name, {"x"}, std::move(attrs), infer, gradient,
+                  cost, doc);
 }
 
 }  // namespace
@@ -109,6 +141,7 @@ std::vector<OpRow> along_axis_rows() {
       infer_along<kReal>, {grad_cumprod, 1, 1}, input_cost<1>,
       "Running product along an axis; y has the shape of x. Integers wrap around. The gradient is "
       "exact also where elements are 0."));
+  rows.back().decompose = decompose_cumprod;
   const std::vector<AttrSpec> sorting = {
       {"axis", AttrType::kInteger, int64_t{-1}, "the axis along which elements are sorted"},
       {"descending", AttrType::kFlag, false, "largest first"}};
@@ -119,6 +152,7 @@ std::vector<OpRow> along_axis_rows() {
       no_gradient("an order is not a smooth function"), input_cost<16>,
       "Indices that sort x along an axis. Equal elements stay in their order, -0 equals 0, and NaN "
       "counts as the largest: last, or first where the order is descending."));
+  rows.back().decompose = decompose_argsort;
   rows.push_back(along_axis("sort", "Sort", sorting, infer_along<kOrdered>, {grad_sort, 1, 0},
                             input_cost<16>,
                             "x sorted along an axis, in the order of argsort. Each element gets "

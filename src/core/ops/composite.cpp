@@ -12,11 +12,6 @@ namespace {
 
 using Values = std::vector<Value>;
 
-/// Half types are decomposed in float32, as kernels compute them.
-DType wide(DType dtype) {
-  return dtype == DType::kF64 || dtype == DType::kF32 ? dtype : DType::kF32;
-}
-
 Status infer_softmax(const Types& inputs, Node* node) {
   TF_RETURN_IF_ERROR(need_type(inputs, 0, kFloating));
   int axis;
@@ -32,7 +27,7 @@ Values decompose_softmax(Builder& b, const Node& node, const Values& inputs) {
   Math m(b);
   const DType dtype = m.dtype(inputs[0]);
   const int64_t axis = node.attrs.integer("axis");
-  const Value e = m.op("exp", {shifted(m, m.cast(inputs[0], wide(dtype)), axis)});
+  const Value e = m.op("exp", {shifted(m, m.cast(inputs[0], wide_type(dtype)), axis)});
   return {m.cast(m.div(e, m.sum(e, {axis}, true)), dtype)};
 }
 
@@ -40,7 +35,7 @@ Values decompose_log_softmax(Builder& b, const Node& node, const Values& inputs)
   Math m(b);
   const DType dtype = m.dtype(inputs[0]);
   const int64_t axis = node.attrs.integer("axis");
-  const Value low = shifted(m, m.cast(inputs[0], wide(dtype)), axis);
+  const Value low = shifted(m, m.cast(inputs[0], wide_type(dtype)), axis);
   const Value log_sum = m.op("log", {m.sum(m.op("exp", {low}), {axis}, true)});
   return {m.cast(m.sub(low, log_sum), dtype)};
 }
@@ -107,7 +102,7 @@ Values decompose_cross_entropy(Builder& b, const Node&, const Values& inputs) {
   Math m(b);
   const DType dtype = m.dtype(inputs[0]);
   const int64_t last = m.shape(inputs[0]).rank() - 1;
-  const Value x = m.cast(inputs[0], wide(dtype));
+  const Value x = m.cast(inputs[0], wide_type(dtype));
   const Value log_p = m.op("log_softmax", {x}, {{"axis", last}});
   // One statement a node: the order of a call's arguments is the compiler's choice.
   const Value zero = m.scalar(0, x);
@@ -120,10 +115,10 @@ Values decompose_cross_entropy_grad(Builder& b, const Node&, const Values& input
   Math m(b);
   const DType dtype = m.dtype(inputs[0]);
   const int64_t last = m.shape(inputs[0]).rank() - 1;
-  const Value x = m.cast(inputs[0], wide(dtype));
+  const Value x = m.cast(inputs[0], wide_type(dtype));
   const Value p = m.op("softmax", {x}, {{"axis", last}});
   const Value less = m.select(label_mask(m, inputs[1], x), m.shift(p, -1), p);
-  const Value g = m.reshape(m.cast(inputs[2], wide(dtype)), with_one(m.shape(inputs[2])));
+  const Value g = m.reshape(m.cast(inputs[2], wide_type(dtype)), with_one(m.shape(inputs[2])));
   return {m.cast(m.mul(less, g), dtype)};
 }
 
@@ -191,19 +186,10 @@ Cost softmax_cost(const Node& node, const Types& inputs) {
 OpRow composite(const char* name, const char* tf_name, std::vector<const char*> input_names,
                 std::vector<AttrSpec> attrs, InferFn infer, Gradient gradient, CostFn cost,
                 DecomposeFn decompose, const char* doc) {
-  const int count = static_cast<int>(input_names.size());
-  return OpRow{.name = name,
-               .tf_name = tf_name,
-               .op_class = OpClass::kComposite,
-               .arity = {count, count},
-               .input_names = std::move(input_names),
-               .output_names = {"y"},
-               .attrs = std::move(attrs),
-               .infer = infer,
-               .gradient = gradient,
-               .cost = cost,
-               .doc = doc,
-               .decompose = decompose};
+  OpRow row = make_row(OpClass::kComposite, name, tf_name, std::move(input_names), std::move(attrs),
+                       infer, gradient, cost, doc);
+  row.decompose = decompose;
+  return row;
 }
 
 void add_softmax_rows(std::vector<OpRow>* rows) {

@@ -75,62 +75,64 @@ void append_rows(std::vector<OpRow>* rows, std::vector<OpRow> more) {
   std::move(more.begin(), more.end(), std::back_inserter(*rows));
 }
 
+OpRow make_row(OpClass op_class, const char* name, const char* tf_name,
+               std::vector<const char*> input_names, std::vector<AttrSpec> attrs, InferFn infer,
+               Gradient gradient, CostFn cost, const char* doc) {
+  const int count = static_cast<int>(input_names.size());
+  return OpRow{.name = name,
+               .tf_name = tf_name,
+               .op_class = op_class,
+               .arity = {count, count},
+               .input_names = std::move(input_names),
+               .output_names = {"y"},
+               .attrs = std::move(attrs),
+               .infer = infer,
+               .gradient = gradient,
+               .cost = cost,
+               .doc = doc};
+}
+
+OpRow elementwise_row(const Elementwise& row, std::vector<const char*> input_names,
+                      const char* output_name) {
+  OpRow made = make_row(OpClass::kElementwise, row.name, row.tf_name, std::move(input_names), {},
+                        row.infer, row.gradient, row.cost, row.doc);
+  made.output_names = {output_name};
+  return made;
+}
+
 std::vector<OpRow> elementwise_rows() {
   std::vector<OpRow> rows = unary_rows();
   append_rows(&rows, binary_rows());
-  rows.push_back(OpRow{
-      .name = "select",
-      .tf_name = "SelectV2",
-      .op_class = OpClass::kElementwise,
-      .arity = {3, 3},
-      .input_names = {"cond", "x", "y"},
-      .output_names = {"z"},
-      .attrs = {},
-      .infer = infer_select,
-      .gradient = {grad_select, 1, 0},
-      .cost = elementwise_cost<1>,
-      .doc = "x where cond (bool) is true, y elsewhere; all three broadcast together. NaN in what "
-             "is not taken does not spread."});
-  rows.push_back(OpRow{
-      .name = "fma",
-      .tf_name = "Fma",
-      .op_class = OpClass::kElementwise,
-      .arity = {3, 3},
-      .input_names = {"x", "y", "z"},
-      .output_names = {"w"},
-      .attrs = {},
-      .infer = infer_fma,
-      .gradient = {grad_fma, 3, 0},
-      .cost = elementwise_cost<2>,
-      .doc =
-          "x * y + z, rounded once as IEEE 754's fusedMultiplyAdd; all three broadcast together. "
-          "Narrow floating types are computed in float32."});
-  rows.push_back(OpRow{
-      .name = "cast",
-      .tf_name = "Cast",
-      .op_class = OpClass::kElementwise,
-      .arity = {1, 1},
-      .input_names = {"x"},
-      .output_names = {"y"},
-      .attrs = {{"dtype", AttrType::kDType, std::nullopt, "element type of the result"}},
-      .infer = infer_cast,
-      .gradient = {grad_cast, 0, 0},
-      .cost = elementwise_cost<1>,
-      .doc = "x converted. Floating to integer cuts the fraction off, stops at the ends of the "
-             "integer's range and turns NaN into 0; integer to integer keeps the low bits; to bool "
-             "tells whether x is not 0; to a narrower floating type rounds to nearest even."});
-  rows.push_back(OpRow{
-      .name = "bitcast",
-      .tf_name = "Bitcast",
-      .op_class = OpClass::kElementwise,
-      .arity = {1, 1},
-      .input_names = {"x"},
-      .output_names = {"y"},
-      .attrs = {{"dtype", AttrType::kDType, std::nullopt, "element type of the result, as wide"}},
-      .infer = infer_bitcast,
-      .gradient = no_gradient("the bits of a number are not a smooth function of it"),
-      .cost = traffic_cost,
-      .doc = "The same bits read as another element type of the same width."});
+  rows.push_back(elementwise_row(
+      {"select",
+       "SelectV2",
+       infer_select,
+       {grad_select, 1, 0},
+       elementwise_cost<1>,
+       "x where cond (bool) is true, y elsewhere; all three broadcast together. NaN in what is not "
+       "taken does not spread."},
+      {"cond", "x", "y"}, "z"));
+  rows.push_back(elementwise_row(
+      {"fma",
+       "Fma",
+       infer_fma,
+       {grad_fma, 3, 0},
+       elementwise_cost<2>,
+       "x * y + z, rounded once as IEEE 754's fusedMultiplyAdd; all three broadcast together. "
+       "Narrow floating types are computed in float32."},
+      {"x", "y", "z"}, "w"));
+  rows.push_back(make_row(
+      OpClass::kElementwise, "cast", "Cast", {"x"},
+      {{"dtype", AttrType::kDType, std::nullopt, "element type of the result"}}, infer_cast,
+      {grad_cast, 0, 0}, elementwise_cost<1>,
+      "x converted. Floating to integer cuts the fraction off, stops at the ends of the integer's "
+      "range and turns NaN into 0; integer to integer keeps the low bits; to bool tells whether x "
+      "is not 0; to a narrower floating type rounds to nearest even."));
+  rows.push_back(
+      make_row(OpClass::kElementwise, "bitcast", "Bitcast", {"x"},
+               {{"dtype", AttrType::kDType, std::nullopt, "element type of the result, as wide"}},
+               infer_bitcast, no_gradient("the bits of a number are not a smooth function of it"),
+               traffic_cost, "The same bits read as another element type of the same width."));
   return rows;
 }
 

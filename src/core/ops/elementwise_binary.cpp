@@ -96,16 +96,7 @@ constexpr Gradient kTruth = no_gradient("truth values have none");
 constexpr Gradient kIntegers = no_gradient("integers have none");
 constexpr CostFn kSimple = elementwise_cost<1>, kCurve = elementwise_cost<16>;
 
-struct Binary {
-  const char* name;
-  const char* tf_name;
-  InferFn infer;
-  Gradient gradient;
-  CostFn cost;
-  const char* doc;
-};
-
-const Binary kBinary[] = {
+const Elementwise kBinary[] = {
     {"add",
      "AddV2",
      infer_binary<kReal>,
@@ -194,18 +185,8 @@ const Binary kBinary[] = {
 
 std::vector<OpRow> binary_rows() {
   std::vector<OpRow> rows;
-  for (const Binary& binary : kBinary) {
-    rows.push_back(OpRow{.name = binary.name,
-                         .tf_name = binary.tf_name,
-                         .op_class = OpClass::kElementwise,
-                         .arity = {2, 2},
-                         .input_names = {"x", "y"},
-                         .output_names = {"z"},
-                         .attrs = {},
-                         .infer = binary.infer,
-                         .gradient = binary.gradient,
-                         .cost = binary.cost,
-                         .doc = binary.doc});
+  for (const Elementwise& binary : kBinary) {
+    rows.push_back(elementwise_row(binary, {"x", "y"}, "z"));
   }
   return rows;
 }

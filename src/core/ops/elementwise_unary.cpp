@@ -96,19 +96,10 @@ Grads grad_cos(GradContext& c) {
 constexpr Gradient kZero(grad_zero, 0, 0);
 constexpr uint32_t kX = 1, kY = 1;  // residual masks: reads input 0, reads result 0
 
-struct Unary {
-  const char* name;
-  const char* tf_name;
-  InferFn infer;
-  Gradient gradient;
-  CostFn cost;
-  const char* doc;
-};
-
 /// A transcendental function counts as eight operations.
 constexpr CostFn kSimple = elementwise_cost<1>, kCurve = elementwise_cost<8>;
 
-const Unary kUnary[] = {
+const Elementwise kUnary[] = {
     {"neg",
      "Neg",
      infer_unary<kReal>,
@@ -206,33 +197,14 @@ const Unary kUnary[] = {
 
 std::vector<OpRow> unary_rows() {
   std::vector<OpRow> rows;
-  for (const Unary& unary : kUnary) {
-    rows.push_back(OpRow{.name = unary.name,
-                         .tf_name = unary.tf_name,
-                         .op_class = OpClass::kElementwise,
-                         .arity = {1, 1},
-                         .input_names = {"x"},
-                         .output_names = {"y"},
-                         .attrs = {},
-                         .infer = unary.infer,
-                         .gradient = unary.gradient,
-                         .cost = unary.cost,
-                         .doc = unary.doc});
-  }
+  for (const Elementwise& unary : kUnary) rows.push_back(elementwise_row(unary, {"x"}, "y"));
   rows.push_back(
-      OpRow{.name = "check_finite",
-            .tf_name = "CheckNumerics",
-            .op_class = OpClass::kElementwise,
-            .arity = {1, 1},
-            .input_names = {"x"},
-            .output_names = {"y"},
-            .attrs = {{"message", AttrType::kText, std::string(),
-                       "what the error says about x, for example the layer's name"}},
-            .infer = infer_unary<kFloating>,
-            .gradient = {grad_pass, 0, 0},
-            .cost = kSimple,
-            .doc = "x; the run fails with error NotFinite where an element is NaN or infinite.",
-            .checks_data = true});
+      make_row(OpClass::kElementwise, "check_finite", "CheckNumerics", {"x"},
+               {{"message", AttrType::kText, std::string(),
+                 "what the error says about x, for example the layer's name"}},
+               infer_unary<kFloating>, {grad_pass, 0, 0}, kSimple,
+               "x; the run fails with error NotFinite where an element is NaN or infinite."));
+  rows.back().checks_data = true;
   return rows;
 }
 

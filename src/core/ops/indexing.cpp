@@ -223,19 +223,10 @@ const AttrSpec kAxisAttr = {"axis", AttrType::kInteger, int64_t{0}, "the axis th
 OpRow indexing(const char* name, const char* tf_name, std::vector<const char*> input_names,
                std::vector<AttrSpec> attrs, InferFn infer, Gradient gradient, CostFn cost,
                const char* doc) {
-  const int count = static_cast<int>(input_names.size());
-  return OpRow{.name = name,
-               .tf_name = tf_name,
-               .op_class = OpClass::kMovement,
-               .arity = {count, count},
-               .input_names = std::move(input_names),
-               .output_names = {"y"},
-               .attrs = std::move(attrs),
-               .infer = infer,
-               .gradient = gradient,
-               .cost = cost,
-               .doc = doc,
-               .checks_data = true};
+  OpRow row = make_row(OpClass::kMovement, name, tf_name, std::move(input_names), std::move(attrs),
+                       infer, gradient, cost, doc);
+  row.checks_data = true;
+  return row;
 }
 
 }  // namespace
@@ -253,7 +244,8 @@ std::vector<OpRow> indexing_rows() {
       {{"shape", AttrType::kShape, std::nullopt, "sizes of the result"}, kAxisAttr},
       infer_scatter_add, {grad_scatter_add, 2, 0}, scatter_cost,
       "Zeros of `shape` with updates added at `indices` along `axis`, in an order that only sizes "
-      "and indices decide, so that the sum is the same every time. Updates have the shape that gather gives. Indices "
+      "and indices decide, so that the sum is the same every time. Updates have the shape that "
+      "gather gives. Indices "
       "outside the axis fail the run with error IndexOutOfRange."));
   append_rows(&rows, scatter_rows());
   rows.push_back(indexing(

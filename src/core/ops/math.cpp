@@ -69,6 +69,13 @@ Value Math::iota(DType dtype, const Shape& shape, int axis) {
   return op("iota", {}, {{"dtype", dtype}, {"shape", shape}, {"axis", int64_t{axis}}});
 }
 
+Value Math::shift_along(Value x, int axis, int64_t step, Value value) {
+  Shape low = Shape::of(std::vector<int64_t>(static_cast<size_t>(shape(x).rank()), 0)), high = low;
+  low[axis] = step;
+  high[axis] = -step;
+  return op("pad", {x, value}, {{"low", low}, {"high", high}});
+}
+
 Value Math::unbroadcast(Value grad, const Shape& to) {
   if (!grad.valid()) return {};
   const Shape from = shape(grad);
@@ -86,6 +93,16 @@ Value Math::restore_axes(Value reduced, const Shape& full, const std::vector<int
   Shape kept = full;
   for (int64_t axis : axes) kept[static_cast<int>(axis)] = 1;
   return reshape(reduced, kept);
+}
+
+int doublings(Dim size) {
+  int rounds = 0;
+  for (int64_t length = 1; length < size.bound() && rounds < 40; length *= 2) ++rounds;
+  return rounds;
+}
+
+DType wide_type(DType dtype) {
+  return is_floating(dtype) && dtype_size(dtype) < 4 ? DType::kF32 : dtype;
 }
 
 }  // namespace tracefire

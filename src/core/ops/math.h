@@ -46,6 +46,9 @@ class Math {
   /// 0, 1, 2, … along `axis` of `shape`.
   Value iota(DType dtype, const Shape& shape, int axis);
 
+  /// x moved by `step` places up `axis`, `value` coming in; the size stays.
+  Value shift_along(Value x, int axis, int64_t step, Value value);
+
   /// The gradient of an operand of shape `to` that was broadcast: `grad` summed over what was
   /// repeated.
   Value unbroadcast(Value grad, const Shape& to);
@@ -58,5 +61,11 @@ class Math {
  private:
   Builder& b_;
 };
+
+/// How often a length is doubled from 1 on until it is at least `size` (its bound, if symbolic).
+int doublings(Dim size);
+
+/// `dtype`, but float32 for narrow floating types: what decompositions compute those in.
+DType wide_type(DType dtype);
 
 }  // namespace tracefire

@@ -299,17 +299,10 @@ const AttrSpec kDTypeAttr = {"dtype", AttrType::kDType, std::nullopt, "element t
 OpRow movement(const char* name, const char* tf_name, Arity arity,
                std::vector<const char*> input_names, std::vector<AttrSpec> attrs, InferFn infer,
                Gradient gradient, const char* doc) {
-  return OpRow{.name = name,
-               .tf_name = tf_name,
-               .op_class = OpClass::kMovement,
-               .arity = arity,
-               .input_names = std::move(input_names),
-               .output_names = {"y"},
-               .attrs = std::move(attrs),
-               .infer = infer,
-               .gradient = gradient,
-               .cost = traffic_cost,
-               .doc = doc};
+  OpRow row = make_row(OpClass::kMovement, name, tf_name, std::move(input_names), std::move(attrs),
+                       infer, gradient, traffic_cost, doc);
+  row.arity = arity;
+  return row;
 }
 
 }  // namespace

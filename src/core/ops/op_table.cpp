@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "core/ops/infer.h"
+#include "core/ops/row_names.h"
 
 namespace tracefire {
 namespace {
@@ -41,52 +42,16 @@ std::string proposal(std::string_view wrong, const std::vector<std::string_view>
   return best.empty() ? std::string() : concat_text(" Did you mean '", best, "'?");
 }
 
-const char* attr_type_words(AttrType type) {
-  switch (type) {
-    case AttrType::kFlag:
-      return "true or false";
-    case AttrType::kInteger:
-      return "an integer";
-    case AttrType::kReal:
-      return "a number";
-    case AttrType::kText:
-      return "a text";
-    case AttrType::kDType:
-      return "an element type";
-    case AttrType::kInts:
-      return "a list of integers";
-    case AttrType::kShape:
-      return "a shape";
-  }
-  return "";
-}
-
-/// Index in Attr's variant of the values an AttrType takes.
-size_t variant_index(AttrType type) {
-  switch (type) {
-    case AttrType::kFlag:
-      return 0;
-    case AttrType::kInteger:
-      return 1;
-    case AttrType::kReal:
-      return 2;
-    case AttrType::kText:
-      return 3;
-    case AttrType::kDType:
-      return 4;
-    case AttrType::kInts:
-      return 5;
-    case AttrType::kShape:
-      return 6;
-  }
-  return std::variant_npos;
-}
+// An AttrType is the place of its alternative in Attr.
+static_assert(
+    std::variant_size_v<Attr> == 7 &&
+    std::is_same_v<std::variant_alternative_t<static_cast<size_t>(AttrType::kFlag), Attr>, bool> &&
+    std::is_same_v<std::variant_alternative_t<static_cast<size_t>(AttrType::kText), Attr>,
+                   std::string> &&
+    std::is_same_v<std::variant_alternative_t<static_cast<size_t>(AttrType::kShape), Attr>, Shape>);
 
 const char* attr_words(const Attr& attr) {
-  static constexpr AttrType kByIndex[] = {AttrType::kFlag, AttrType::kInteger, AttrType::kReal,
-                                          AttrType::kText, AttrType::kDType,   AttrType::kInts,
-                                          AttrType::kShape};
-  return attr_type_words(kByIndex[attr.index()]);
+  return attr_type_words(static_cast<AttrType>(attr.index()));
 }
 
 std::string input_list(const OpRow& row) {
@@ -109,7 +74,7 @@ Status check_arity(const OpRow& row, size_t given) {
 }
 
 Status fit_attr(const AttrSpec& spec, const Attr& given, Node* node) {
-  if (given.index() == variant_index(spec.type)) return {};
+  if (given.index() == static_cast<size_t>(spec.type)) return {};
   if (spec.type == AttrType::kReal && std::holds_alternative<int64_t>(given)) {
     node->attrs.set(spec.name, static_cast<double>(std::get<int64_t>(given)));
     return {};
@@ -124,8 +89,9 @@ Status fit_attr(const AttrSpec& spec, const Attr& given, Node* node) {
 
 Status check_attrs(const OpRow& row, Node* node) {
   for (const auto& [name, value] : node->attrs.entries()) {
-    const bool known = std::any_of(row.attrs.begin(), row.attrs.end(),
-                                   [&, &wanted = name](const AttrSpec& spec) { return wanted == spec.name; });
+    const bool known =
+        std::any_of(row.attrs.begin(), row.attrs.end(),
+                    [&, &wanted = name](const AttrSpec& spec) { return wanted == spec.name; });
     if (known) continue;
     std::vector<std::string_view> names;
     std::string list;

@@ -94,39 +94,31 @@ std::vector<OpRow> product_rows() {
                                 "use the last two axes of a swapped"};
   const AttrSpec transpose_b = {"transpose_b", AttrType::kFlag, false,
                                 "use the last two axes of b swapped"};
-  rows.push_back(OpRow{
-      .name = "matmul",
-      .tf_name = "MatMul",
-      .op_class = OpClass::kProduct,
-      .arity = {2, 2},
-      .input_names = {"a", "b"},
-      .output_names = {"c"},
-      .attrs = {transpose_a,
-                transpose_b,
-                {"precision", AttrType::kText, std::string("default"),
-                 "'default': the program's setting (TF32 allowed on GPUs unless it is turned off); "
-                 "'highest': IEEE float32"}},
-      .infer = infer_matmul,
-      .gradient = {grad_matmul, 3, 0},
-      .cost = matmul_cost,
-      .doc =
-          "Matrix product a [..., M, K], b [..., K, N] -> c [..., M, N]; leading axes broadcast. "
-          "Half types accumulate in float32, integers wrap around.",
-      .tolerance = {.f64 = 1e-12, .f32 = 2e-5, .f16 = 4e-3, .bf16 = 3e-2}});
-  rows.push_back(OpRow{
-      .name = "int_matmul",
-      .tf_name = "BatchMatMulV3",
-      .op_class = OpClass::kProduct,
-      .arity = {2, 2},
-      .input_names = {"a", "b"},
-      .output_names = {"c"},
-      .attrs = {transpose_a, transpose_b},
-      .infer = infer_int_matmul,
-      .gradient = no_gradient("integers have none"),
-      .cost = matmul_cost,
-      .doc = "Matrix product of 8-bit integers (int8 or uint8, each operand its own) as int32: "
-             "a [..., M, K], b [..., K, N] -> c [..., M, N]; leading axes broadcast. Exact as long "
-             "as sums fit into int32, beyond that they wrap around."});
+  const auto product = [](const char* name, const char* tf_name, std::vector<AttrSpec> attrs,
+                          InferFn infer, Gradient gradient, const char* doc) {
+    OpRow row = make_row(OpClass::kProduct, name, tf_name, {"a", "b"}, std::move(attrs), infer,
+                         gradient, matmul_cost, doc);
+    row.output_names = {"c"};
+    return row;
+  };
+  rows.push_back(
+      product("matmul", "MatMul",
+              {transpose_a,
+               transpose_b,
+               {"precision", AttrType::kText, std::string("default"),
+                "'default': the program's setting (TF32 allowed on GPUs unless it is turned off); "
+                "'highest': IEEE float32"}},
+              infer_matmul, {grad_matmul, 3, 0},
+              "Matrix product a [..., M, K], b [..., K, N] -> c [..., M, N]; leading axes "
+              "broadcast. Half types accumulate in float32, integers wrap around."));
+  rows.back().tolerance = {.f64 = 1e-12, .f32 = 2e-5, .f16 = 4e-3, .bf16 = 3e-2};
+  rows.push_back(
+      product("int_matmul", "BatchMatMulV3", {transpose_a, transpose_b}, infer_int_matmul,
+              no_gradient("integers have none"),
+              "Matrix product of 8-bit integers (int8 or uint8, each operand its own) as int32: "
+              "a [..., M, K], b [..., K, N] -> c [..., M, N]; leading axes broadcast. Exact as "
+              "long as sums "
+              "fit into int32, beyond that they wrap around."));
   rows.back().decompose = decompose_int_matmul;
   return rows;
 }

@@ -96,20 +96,15 @@ Cost random_cost(const Node& node, const Types& inputs) {
 
 OpRow random_row(const char* name, const char* tf_name, DType dtype, InferFn infer,
                  const char* doc) {
-  return OpRow{.name = name,
-               .tf_name = tf_name,
-               .op_class = OpClass::kRandom,
-               .arity = {1, 2},
-               .input_names = {"key", "offset"},
-               .output_names = {"y"},
-               .attrs = {{"shape", AttrType::kShape, std::nullopt, "sizes of the result"},
-                         {"dtype", AttrType::kDType, dtype, "element type of the result"},
-                         {"algorithm", AttrType::kText, std::string("threefry2x32"),
-                          "'threefry2x32' or 'philox4x32'"}},
-               .infer = infer,
-               .gradient = no_gradient("random numbers depend on a whole-number key only"),
-               .cost = random_cost,
-               .doc = doc};
+  OpRow row = make_row(OpClass::kRandom, name, tf_name, {"key", "offset"},
+                       {{"shape", AttrType::kShape, std::nullopt, "sizes of the result"},
+                        {"dtype", AttrType::kDType, dtype, "element type of the result"},
+                        {"algorithm", AttrType::kText, std::string("threefry2x32"),
+                         "'threefry2x32' or 'philox4x32'"}},
+                       infer, no_gradient("random numbers depend on a whole-number key only"),
+                       random_cost, doc);
+  row.arity = {1, 2};
+  return row;
 }
 
 }  // namespace

@@ -166,17 +166,8 @@ std::vector<AttrSpec> reduce_attrs() {
 
 OpRow reduction(const char* name, const char* tf_name, std::vector<AttrSpec> attrs, InferFn infer,
                 Gradient gradient, const char* doc) {
-  return OpRow{.name = name,
-               .tf_name = tf_name,
-               .op_class = OpClass::kReduction,
-               .arity = {1, 1},
-               .input_names = {"x"},
-               .output_names = {"y"},
-               .attrs = std::move(attrs),
-               .infer = infer,
-               .gradient = gradient,
-               .cost = input_cost<1>,
-               .doc = doc};
+  return make_row(OpClass::kReduction, name, tf_name, {"x"}, std::move(attrs), infer, gradient,
+                  input_cost<1>, doc);
 }
 
 void add_arg_rows(std::vector<OpRow>* rows) {

@@ -25,24 +25,22 @@ const char* op_class_name(OpClass op_class) {
   return "";
 }
 
-const char* attr_type_name(AttrType type) {
-  switch (type) {
-    case AttrType::kFlag:
-      return "flag";
-    case AttrType::kInteger:
-      return "integer";
-    case AttrType::kReal:
-      return "real";
-    case AttrType::kText:
-      return "text";
-    case AttrType::kDType:
-      return "dtype";
-    case AttrType::kInts:
-      return "ints";
-    case AttrType::kShape:
-      return "shape";
-  }
-  return "";
-}
+namespace {
+
+/// In the order of AttrType.
+constexpr struct {
+  const char* name;
+  const char* words;
+} kAttrTypes[] = {{"flag", "true or false"},    {"integer", "an integer"},
+                  {"real", "a number"},         {"text", "a text"},
+                  {"dtype", "an element type"}, {"ints", "a list of integers"},
+                  {"shape", "a shape"}};
+static_assert(std::size(kAttrTypes) == static_cast<size_t>(AttrType::kShape) + 1);
+
+}  // namespace
+
+const char* attr_type_name(AttrType type) { return kAttrTypes[static_cast<size_t>(type)].name; }
+
+const char* attr_type_words(AttrType type) { return kAttrTypes[static_cast<size_t>(type)].words; }
 
 }  // namespace tracefire

@@ -9,5 +9,7 @@ namespace tracefire {
 const char* op_class_name(OpClass op_class);
 /// "flag", "integer", … as they name an attribute's type.
 const char* attr_type_name(AttrType type);
+/// "true or false", "an integer", … as errors do.
+const char* attr_type_words(AttrType type);
 
 }  // namespace tracefire

@@ -16,4 +16,21 @@ std::vector<OpRow> along_axis_rows();
 /// Appends `more` to `rows`.
 void append_rows(std::vector<OpRow>* rows, std::vector<OpRow> more);
 
+/// A row of a fixed number of inputs and the result "y"; what else it has is set by the caller.
+OpRow make_row(OpClass op_class, const char* name, const char* tf_name,
+               std::vector<const char*> input_names, std::vector<AttrSpec> attrs, InferFn infer,
+               Gradient gradient, CostFn cost, const char* doc);
+
+/// What an element-wise row without attributes says beside its operands.
+struct Elementwise {
+  const char* name;
+  const char* tf_name;
+  InferFn infer;
+  Gradient gradient;
+  CostFn cost;
+  const char* doc;
+};
+OpRow elementwise_row(const Elementwise& row, std::vector<const char*> input_names,
+                      const char* output_name);
+
 }  // namespace tracefire

@@ -57,7 +57,7 @@ class Executor {
 
   void set_host_handler(HostHandler handler) { host_handler_ = std::move(handler); }
   const HostHandler& host_handler() const { return host_handler_; }
-  /// Asked between replays of a long loop; true stops it with kCancelled.
+  /// Asked before a long loop's first step and between its replays; true stops it with kCancelled.
   void set_interrupt_check(std::function<bool()> check) { interrupted_ = std::move(check); }
 
  private:

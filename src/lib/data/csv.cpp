@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "lib/data/inflate.h"
+#include "lib/data/gzip.h"
 #include "tracefire/data.h"
 
 namespace tracefire::data {

@@ -42,8 +42,9 @@ std::string option_entry(const OptionPage& option) {
   for (const std::string& name : option.names) {
     head += (head.empty() ? "\\fB" : ", \\fB") + roff(name) + "\\fR";
   }
-  if (!option.value.empty())
-    head += (head.empty() ? "\\fI" : " \\fI") + roff(option.value) + "\\fR";
+  if (const std::string value = value_text(option); !value.empty()) {
+    head += (head.empty() ? "\\fI" : " \\fI") + roff(value) + "\\fR";
+  }
   if (option.positional() && option.many) head += "...";
   return ".TP\n" + head + "\n" + roff(option.text) + "\n";
 }
@@ -76,7 +77,17 @@ std::string man_page(const Manual& manual, const CommandPage& page) {
     }
   }
   if (!page.options.empty()) out += ".SH OPTIONS\n";
-  for (const OptionPage& option : page.options) out += option_entry(option);
+  const std::vector<std::string> groups = option_groups(page);
+  for (const std::string& group : groups) {
+    if (groups.size() > 1) out += ".SS \"" + roff(group) + "\"\n";
+    for (const OptionPage& option : page.options) {
+      if (!option.common && option.group == group) out += option_entry(option);
+    }
+  }
+  if (groups.size() > 1) out += ".SS \"options of every command\"\n";
+  for (const OptionPage& option : page.options) {
+    if (option.common) out += option_entry(option);
+  }
   if (!page.examples.empty()) out += ".SH EXAMPLES\n";
   for (const Example& example : page.examples) {
     out += ".TP\n\\fB" + roff(example.line) + "\\fR\n" + roff(example.text) + "\n";

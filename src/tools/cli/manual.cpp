@@ -28,6 +28,7 @@ OptionPage page_of(const CLI::Option& option, const Words& words) {
   for (const std::string& name : option.get_lnames()) page.names.push_back("--" + name);
   const bool flag = option.get_items_expected_max() == 0;
   if (!flag) page.value = page.positional() ? option.get_name(true) : option.get_type_name();
+  page.value_optional = !flag && !page.positional() && option.get_items_expected_min() == 0;
   if (page.value.find('|') != std::string::npos) {
     page.words = split(page.value, '|');
   } else if (const auto found = words.find(page.value); found != words.end()) {
@@ -35,6 +36,7 @@ OptionPage page_of(const CLI::Option& option, const Words& words) {
   }
   page.text = option.get_description();
   page.common = option.get_group() == kCommonOptions;
+  page.group = option.get_group() == "Options" ? "options" : option.get_group();
   page.many = !flag && option.get_items_expected_max() > 1;
   page.optional = page.text.rfind(kRequired, 0) != 0;
   if (!page.optional) page.text.erase(0, std::string_view(kRequired).size());
@@ -56,7 +58,8 @@ std::vector<OptionPage> options_of(const CLI::App& app, const Words& words) {
 std::string heading_of(const OptionPage& option) {
   std::string text;
   for (const std::string& name : option.names) text += (text.empty() ? "" : ", ") + name;
-  if (!option.value.empty()) text += (text.empty() ? "" : " ") + option.value;
+  const std::string value = value_text(option);
+  if (!value.empty()) text += (text.empty() ? "" : " ") + value;
   if (option.positional() && option.many) text += "...";
   return text;
 }
@@ -85,11 +88,12 @@ class HelpWriter {
     out_ += line + "\n";
     for (; next < lines.size(); ++next) out_ += std::string(column, ' ') + lines[next] + "\n";
   }
-  enum Which { kOwn, kCommon, kAll };
-  void options(const std::string& title, const CommandPage& page, Which which) {
+  /// The options for which `wanted` says yes, under a title; nothing where there is none.
+  template <class Wanted>
+  void options(const std::string& title, const CommandPage& page, const Wanted& wanted) {
     bool first = true;
     for (const OptionPage& option : page.options) {
-      if (which != kAll && option.common != (which == kCommon)) continue;
+      if (!wanted(option)) continue;
       if (first) heading(title);
       first = false;
       entry(heading_of(option), option.text);
@@ -138,11 +142,28 @@ Manual describe(const CLI::App& app, const std::vector<Command>& commands, std::
   return manual;
 }
 
+std::string value_text(const OptionPage& option) {
+  return option.value_optional ? "[" + option.value + "]" : option.value;
+}
+
+std::vector<std::string> option_groups(const CommandPage& page) {
+  std::vector<std::string> groups;
+  for (const OptionPage& option : page.options) {
+    const bool known = std::find(groups.begin(), groups.end(), option.group) != groups.end();
+    if (!option.common && !known) groups.push_back(option.group);
+  }
+  return groups;
+}
+
 std::string usage_line(const CommandPage& page) {
   if (page.name.empty()) return "tracefire COMMAND [OPTION]...";
+  constexpr int kMostShown = 5;  // more options than that are read below, not here
+  const auto own = std::count_if(page.options.begin(), page.options.end(),
+                                 [](const OptionPage& o) { return !o.common && !o.positional(); });
   std::string text = "tracefire " + page.name;
+  if (own > kMostShown) text += " [OPTION]...";
   for (const OptionPage& option : page.options) {
-    if (option.common) continue;
+    if (option.common || (!option.positional() && own > kMostShown)) continue;
     std::string one = option.positional() ? option.value : option.names.back();
     if (!option.positional() && !option.value.empty()) one += " " + option.value;
     if (option.optional) one = "[" + one + "]";
@@ -160,8 +181,17 @@ std::string help_text(const Manual& manual, const CommandPage& page, const Conso
     help.heading("commands:");
     for (const CommandPage& command : manual.commands) help.entry(command.name, command.summary);
   }
-  help.options("options:", page, program ? HelpWriter::kAll : HelpWriter::kOwn);
-  if (!program) help.options("options of every command:", page, HelpWriter::kCommon);
+  if (program) {
+    help.options("options:", page, [](const OptionPage&) { return true; });
+  } else {
+    for (const std::string& group : option_groups(page)) {
+      help.options(group + ":", page, [&](const OptionPage& option) {
+        return !option.common && option.group == group;
+      });
+    }
+    help.options("options of every command:", page,
+                 [](const OptionPage& option) { return option.common; });
+  }
   if (!page.examples.empty()) help.heading("examples:");
   for (const Example& example : page.examples) {
     help.line("  " + example.line);

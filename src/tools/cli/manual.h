@@ -27,8 +27,10 @@ struct OptionPage {
   std::string value;               ///< "WHEN"; empty for a flag
   std::vector<std::string> words;  ///< values that it takes, for completion; empty where free
   std::string text;
-  bool common = false;  ///< every command has it
-  bool many = false;    ///< may be given several times
+  std::string group;            ///< heading that it stands under in the help
+  bool common = false;          ///< every command has it
+  bool many = false;            ///< may be given several times
+  bool value_optional = false;  ///< --serve or --serve ADDRESS
   bool optional = true;
 
   bool positional() const { return names.empty(); }
@@ -59,6 +61,11 @@ struct Manual {
   /// The page of a command; the program's own for "". Null where there is none.
   const CommandPage* find(std::string_view name) const;
 };
+
+/// "WHEN", or "[ADDRESS]" where it may be left out; empty for a flag.
+std::string value_text(const OptionPage& option);
+/// Groups of a command's own options, in the order in which they were defined.
+std::vector<std::string> option_groups(const CommandPage& page);
 
 /// Reads the options out of the parser's tree.
 Manual describe(const CLI::App& app, const std::vector<Command>& commands, std::string version);

@@ -16,21 +16,28 @@ void set(monitor::Options& options, const monitor::OptionRow& row, const std::st
 }
 
 void add(CLI::App& app, monitor::Options& options, const monitor::OptionRow& row) {
-  const std::string names = std::string(row.name) + row.aliases;
+  // The help's first line shows the name that stands last.
+  const std::string aliases = row.aliases;
+  const std::string names = (aliases.empty() ? "" : aliases.substr(1) + ",") + row.name;
   if (row.value[0] == '\0') {
     app.add_flag_function(
            names, [&options, &row](int64_t) { set(options, row, ""); }, row.help)
         ->group(row.group);
     return;
   }
-  const auto read = [&options, &row](const std::vector<std::string>& given) {
-    for (const std::string& value : given) set(options, row, value);
-  };
-  CLI::Option* option = app.add_option_function<std::vector<std::string>>(names, read, row.help)
-                            ->type_name(row.value)
-                            ->allow_extra_args(false)
-                            ->group(row.group);
-  if (row.optional_value) option->expected(0, 1);
+  CLI::Option* option = nullptr;
+  if (row.repeated) {
+    const auto read = [&options, &row](const std::vector<std::string>& given) {
+      for (const std::string& value : given) set(options, row, value);
+    };
+    option = app.add_option_function<std::vector<std::string>>(names, read, row.help);
+    option->allow_extra_args(false);
+  } else {
+    const auto read = [&options, &row](const std::string& value) { set(options, row, value); };
+    option = app.add_option_function<std::string>(names, read, row.help)->take_last();
+    if (row.optional_value) option->expected(0, 1);
+  }
+  option->type_name(row.value)->group(row.group);
 }
 
 }  // namespace

@@ -321,30 +321,82 @@ void Aggregate::interval(uint32_t on, uint64_t start, uint64_t end, uint8_t mask
   intervals_[interval_count_++] = {start, end, static_cast<uint8_t>(on), mask};
 }
 
-/// Adds the time in which at least one interval lies. Work that is delivered after later work of
-/// the same device only counts from where the device's time is counted already.
+void Aggregate::add_busy(Device& d, int which, uint64_t start, uint64_t end) {
+  bucket(end);  // widens first, so that the loop below sees one width
+  while (start < end) {
+    const int b = bucket(start);
+    const uint64_t edge = first_.cupti + (static_cast<uint64_t>(b) + 1) * bucket_ns_;
+    const uint64_t stop = std::min(end, edge);
+    d.buckets[b].busy[which] += stop - start;
+    start = stop;
+  }
+}
+
+/// Adds the time in which at least one interval lies. Buffers come in any order (several threads
+/// deliver them), so what is counted already is kept as a list of spans; only work that lies before
+/// the oldest of thousands of them counts no more.
 void Aggregate::merge_intervals() {
   std::sort(intervals_, intervals_ + interval_count_,
             [](const Interval& a, const Interval& b) { return a.start < b.start; });
-  for (int i = 0; i < interval_count_; ++i) {
-    const Interval& one = intervals_[i];
-    Device& d = devices_[one.device];
+  uint32_t devices = 0;
+  for (int i = 0; i < interval_count_; ++i) devices |= 1u << intervals_[i].device;
+  for (int id = 0; id < kMaxDevices; ++id) {
+    if ((devices >> id & 1) == 0) continue;
+    Device& d = devices_[id];
     for (int u = 0; u < kUnions; ++u) {
-      if ((one.mask & (1 << u)) == 0) continue;
-      uint64_t start = std::max({one.start, d.covered[u], first_.cupti});
-      if (one.end <= start) continue;
-      d.covered[u] = one.end;
-      bucket(one.end);  // widens first, so that the loop below sees one width
-      while (start < one.end) {
-        const int b = bucket(start);
-        const uint64_t edge = first_.cupti + (static_cast<uint64_t>(b) + 1) * bucket_ns_;
-        const uint64_t stop = std::min(one.end, edge);
-        d.buckets[b].busy[u] += stop - start;
-        start = stop;
+      int fresh = 0;
+      for (int i = 0; i < interval_count_; ++i) {
+        const Interval& one = intervals_[i];
+        if (one.device != id || (one.mask & (1 << u)) == 0) continue;
+        const uint64_t start = std::max({one.start, d.floor[u], first_.cupti});
+        if (one.end <= start) continue;
+        if (fresh > 0 && start <= fresh_[fresh - 1].end) {
+          fresh_[fresh - 1].end = std::max(fresh_[fresh - 1].end, one.end);
+        } else {
+          fresh_[fresh++] = {start, one.end};
+        }
       }
+      if (fresh > 0) count_spans(d, u, fresh);
     }
   }
   interval_count_ = 0;
+}
+
+/// Counts what of the first `fresh` spans of fresh_ is new, and joins both lists.
+void Aggregate::count_spans(Device& d, int which, int fresh) {
+  Span* known = d.spans[which];
+  const int count = d.span_count[which];
+  int j = 0;
+  for (int i = 0; i < fresh; ++i) {
+    uint64_t start = fresh_[i].start;
+    const uint64_t end = fresh_[i].end;
+    while (start < end) {
+      while (j < count && known[j].end <= start) ++j;
+      if (j == count || known[j].start >= end) {
+        add_busy(d, which, start, end);
+        break;
+      }
+      if (known[j].start > start) add_busy(d, which, start, known[j].start);
+      start = known[j].end;
+    }
+  }
+  int merged = 0;
+  for (int i = 0, k = 0; i < fresh || k < count;) {
+    const bool take_fresh = k == count || (i < fresh && fresh_[i].start < known[k].start);
+    const Span next = take_fresh ? fresh_[i++] : known[k++];
+    if (merged > 0 && next.start <= merged_[merged - 1].end) {
+      merged_[merged - 1].end = std::max(merged_[merged - 1].end, next.end);
+    } else {
+      merged_[merged++] = next;
+    }
+  }
+  int dropped = 0;
+  if (merged > kMaxSpans) {
+    dropped = merged - kMaxSpans / 2;
+    d.floor[which] = merged_[dropped - 1].end;
+  }
+  d.span_count[which] = merged - dropped;
+  std::memcpy(known, merged_ + dropped, sizeof(Span) * static_cast<size_t>(merged - dropped));
 }
 
 int Aggregate::intern(const char* name) {

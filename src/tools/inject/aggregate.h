@@ -47,8 +47,9 @@ using ChunkSink = bool (*)(void* context, const uint8_t* data, size_t size);
 /// inside other people's programs. Not thread-safe: the caller holds a lock.
 ///
 /// Windows: single events are kept from the start until a quarter of `window_limit` bytes is full,
-/// then in windows at ever longer distances (a quarter of the time so far), so that a run of any
-/// length leaves a bounded file that shows its beginning, middle and end. An event belongs to a
+/// then in windows at ever longer distances (half of the work so far), each of a twelfth of what is
+/// left, so that a run of any length leaves a bounded file that shows beginning, middle and
+/// end. An event belongs to a
 /// window by its start, whenever it is delivered.
 class Aggregate {
  public:
@@ -77,7 +78,8 @@ class Aggregate {
   static constexpr int kUnions = 4;  // all work, compute, communication, copies
   static constexpr int kNameSlots = 2 * kMaxNames;
   static constexpr size_t kArena = size_t{4} << 20;
-  static constexpr int kMaxIntervals = 1 << 15;
+  static constexpr int kMaxIntervals = 8192;
+  static constexpr int kMaxSpans = 8192;
 
   struct Name {
     uint32_t offset, length, hash;
@@ -110,15 +112,20 @@ class Aggregate {
     uint64_t busy[kUnions];
     uint64_t kernels, to_device, to_host;
   };
+  struct Span {
+    uint64_t start, end;
+  };
   struct Device {
     bool seen, described;
     char name[128];
     uint8_t uuid[16];
     uint32_t major, minor, multiprocessors, khz;
     uint64_t memory, bandwidth;
-    uint64_t covered[kUnions];  // everything up to here is counted
+    int span_count[kUnions];
+    uint64_t floor[kUnions];  // what lies before is counted and forgotten
     Memory kinds[8];
     GpuBucket buckets[kBuckets];
+    Span spans[kUnions][kMaxSpans];  // counted already: sorted, apart from one another
   };
   struct Lane {
     uint32_t device, context, stream;
@@ -143,6 +150,8 @@ class Aggregate {
   bool plausible(uint64_t start, uint64_t end);
   void interval(uint32_t device, uint64_t start, uint64_t end, uint8_t mask);
   void merge_intervals();
+  void count_spans(Device& d, int which, int fresh);
+  void add_busy(Device& d, int which, uint64_t start, uint64_t end);
   int intern(const char* name);
   int add_name(const char* name, size_t length);
   int lane(uint32_t device, uint32_t context, uint32_t stream);
@@ -184,7 +193,8 @@ class Aggregate {
   // The window that is open, if one is.
   bool window_open_;
   int window_count_;
-  uint64_t window_first_, window_last_, window_budget_, window_hard_, window_bytes_, window_ended_;
+  uint64_t window_first_, window_last_, window_budget_, window_hard_, window_bytes_, window_ended_,
+      work_at_end_;
   uint64_t written_, newest_gpu_start_;
   bool sink_failed_, chunk_open_;
   uint64_t previous_start_;
@@ -201,6 +211,8 @@ class Aggregate {
   uint32_t threads_[kMaxThreads];
   HostBucket host_[kBuckets];
   Interval intervals_[kMaxIntervals];
+  Span fresh_[kMaxIntervals];
+  Span merged_[kMaxSpans + kMaxIntervals];
   Device devices_[kMaxDevices];
   uint8_t chunk_[kMaxChunkBytes];
   char arena_[kArena];

@@ -10,6 +10,7 @@ namespace {
 constexpr uint64_t kSecond = 1000000000;
 constexpr uint64_t kForever = ~uint64_t{0};
 constexpr size_t kLongestEvent = 160;
+constexpr uint64_t kSmallestWindow = 2048;  // bytes
 constexpr size_t kChunkTarget = size_t{256} << 10;
 
 }  // namespace
@@ -117,6 +118,7 @@ void Aggregate::event_done() {
     windows_[window_count_ - 1].last = std::min(window_last_, newest_gpu_start_);
     window_open_ = false;
     window_ended_ = now_.cupti;
+    work_at_end_ = kernels_ + copies_ + sets_;
     ++events_cut_;
   }
 }
@@ -135,13 +137,16 @@ void Aggregate::step_windows(uint64_t now) {
         (newest_gpu_start_ > window_last_ || now - window_last_ >= 5 * kSecond)) {
       window_open_ = false;
       window_ended_ = now;
+      work_at_end_ = kernels_ + copies_ + sets_;
     }
     return;
   }
-  const uint64_t pause = std::max(kSecond, (now - first_.cupti) / 4);
-  const uint64_t budget = window_limit_ / 64;
-  if (window_count_ == kMaxWindows || now - window_ended_ < pause ||
-      written_ + budget > window_limit_) {
+  // Distances grow with the work done, not with time: compiling and waiting need no windows. Each
+  // window takes a part of the bytes that are left, so that there is always something left.
+  const uint64_t work = kernels_ + copies_ + sets_;
+  const uint64_t budget = window_limit_ > written_ ? (window_limit_ - written_) / 12 : 0;
+  if (window_count_ == kMaxWindows || now - window_ended_ < kSecond / 3 ||
+      work - work_at_end_ < work_at_end_ / 2 || budget < kSmallestWindow) {
     return;
   }
   window_open_ = true;

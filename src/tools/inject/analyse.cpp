@@ -66,7 +66,10 @@ struct Steady {
   bool found = false;
 };
 
-uint64_t kernels_of(const GpuPart& p) { return std::min(p.busy, p.compute + p.communication); }
+/// Time with a kernel. Work that is delivered late can be missing in `busy` alone.
+uint64_t kernels_of(const GpuPart& p) {
+  return std::min(std::max({p.busy, p.compute, p.communication}), p.compute + p.communication);
+}
 
 Steady steady_part(const std::vector<GpuPart>& parts) {
   double total = 0;
@@ -140,16 +143,22 @@ GpuUse use_of(const ProcessRecord& r, uint32_t device, const std::vector<GpuPart
   double compute = 0;
   double copies = 0;
   double cpu = 0;
+  double own = 0;
   for (size_t i = steady.first; i <= steady.last; ++i) {
     kernels += static_cast<double>(kernels_of(parts[i]));
     compute += static_cast<double>(parts[i].compute);
     copies += static_cast<double>(parts[i].copies);
-    if (i < r.host_parts.size()) cpu += static_cast<double>(r.host_parts[i].cpu);
+    if (i >= r.host_parts.size()) continue;
+    const HostPart& host = r.host_parts[i];
+    cpu += static_cast<double>(host.cpu);
+    own += std::max(0.0, static_cast<double>(host.cpu) - static_cast<double>(host.launch) -
+                             static_cast<double>(host.wait) - static_cast<double>(host.copy));
   }
   use.busy_share = std::min(1.0, ratio(kernels, span));
   use.compute_share = std::min(1.0, ratio(compute, span));
   use.copy_share = std::min(1.0, ratio(copies, span));
   use.cores_busy = ratio(cpu, span);
+  use.cores_own = ratio(own, span);
   use.gaps = explain_gaps(r, device, use.steady_first, use.steady_last);
   // The parts tell exactly how long no kernel ran, the windows in which proportion why.
   const double idle = 1 - use.busy_share;
@@ -195,13 +204,14 @@ ProcessFigure figure_of(const ProcessRecord& r, int64_t session_cpu) {
   return f;
 }
 
-/// CPU and compute-kernel time of the steady parts; of the whole run where there is none.
+/// Compute-kernel time and CPU time outside CUDA of the steady parts; of the whole run where there
+/// is none.
 void work_of(const ProcessFigure& f, double* gpu, double* cpu, double* fallback) {
   *gpu = *cpu = *fallback = 0;
   for (const GpuUse& use : f.gpus) {
     const auto span = static_cast<double>(use.steady_last - use.steady_first);
     *gpu += use.compute_share * span;
-    *cpu = std::max(*cpu, use.cores_busy * span);
+    *cpu = std::max(*cpu, use.cores_own * span);
     for (const CauseFigure& c : use.causes) {
       if (c.cause == Cause::kCpuFallback) *fallback = std::max(*fallback, c.share);
     }
@@ -487,7 +497,7 @@ void judge_all(Report& report) {
   char text[256];
   std::snprintf(text, sizeof(text),
                 "%llu kernels took %.3f s on the GPU; beside %.3f s of them in the steady part the "
-                "processes used %.3f s of CPU time",
+                "processes used %.3f s of CPU time outside CUDA",
                 static_cast<unsigned long long>(report.kernel_count),
                 static_cast<double>(report.kernel_ns) / 1e9, gpu / 1e9, cpu / 1e9);
   report.reason = text;

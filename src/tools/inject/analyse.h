@@ -73,6 +73,7 @@ struct GpuUse {
   double compute_share = 0;                                       ///< kernels but communication
   double copy_share = 0;
   double cores_busy = 0;     ///< CPU time of the process over the steady part
+  double cores_own = 0;      ///< of it, what was spent outside CUDA's launches, copies and waits
   uint64_t memory_peak = 0;  ///< bytes that the process allocated
   GapFigures gaps;
   std::vector<CauseFigure> causes;  ///< largest first

@@ -23,6 +23,25 @@ class Calls {
       }
     }
   }
+  /// ns that the thread with the most calls waited between two times.
+  uint64_t waited(uint64_t from, uint64_t to) const {
+    const std::vector<const EventRow*>* busiest = nullptr;
+    for (const auto& [thread, calls] : by_thread_) {
+      if (busiest == nullptr || calls.size() > busiest->size()) busiest = &calls;
+    }
+    uint64_t sum = 0;
+    if (busiest == nullptr) return sum;
+    for (const EventRow* e : *busiest) {
+      const auto work = static_cast<ApiClass>(e->detail);
+      const bool waits = work == ApiClass::kWait ||
+                         (work == ApiClass::kCopy && static_cast<double>(e->end - e->start) >=
+                                                         table::kBlockingUs * kMicrosecond);
+      if (waits && e->end > from && e->start < to) {
+        sum += std::min(e->end, to) - std::max(e->start, from);
+      }
+    }
+    return sum;
+  }
   const EventRow* of(uint32_t correlation) const {
     const auto found = by_correlation_.find(correlation);
     return found == by_correlation_.end() ? nullptr : found->second;
@@ -112,6 +131,7 @@ class Sweep {
     if (last <= first) return;
     const Calls calls(w);
     figures_.covered += last - first;
+    figures_.waited += calls.waited(first, last);
     uint64_t any_until = first;        // everything up to here is looked at
     uint64_t kernels_until = first;    // the same for kernels alone
     const EventRow* before = nullptr;  // what ended last
@@ -143,11 +163,25 @@ class Sweep {
     if (figures_.covered > known) {
       figures_.idle[static_cast<size_t>(Cause::kCopy)] += figures_.covered - known;
     }
+    settle_waits();
   }
 
  private:
   bool on_device(const EventRow& e) const {
     return e.place < record_.lanes.size() ? record_.lanes[e.place].device == device_ : device_ == 0;
+  }
+  /// After a wait the queue is empty, so that the next kernels come late too. Launching is to blame
+  /// only for what would be left without waits: the host's own time beyond that of the kernels.
+  void settle_waits() {
+    uint64_t& launch = figures_.idle[static_cast<size_t>(Cause::kLaunch)];
+    uint64_t& wait = figures_.idle[static_cast<size_t>(Cause::kSynchronisation)];
+    if (wait == 0) return;
+    const uint64_t others = figures_.total_idle() - launch - wait;
+    const auto left = static_cast<int64_t>(figures_.covered) -
+                      static_cast<int64_t>(figures_.waited + figures_.kernels + others);
+    const uint64_t own = std::min(launch, static_cast<uint64_t>(std::max<int64_t>(left, 0)));
+    wait += launch - own;
+    launch = own;
   }
   void add(Cause cause, uint64_t ns) {
     figures_.idle[static_cast<size_t>(cause)] += ns;

@@ -17,7 +17,8 @@ struct GapFigures {
   uint64_t kernels = 0;                              ///< ns of them with a kernel on the GPU
   std::array<uint64_t, table::kCauseCount> idle{};   ///< ns without a kernel, by cause
   std::array<uint64_t, table::kCauseCount> count{};  ///< gaps
-  bool steady = true;  ///< only the steady part was looked at; else there was no window in it
+  uint64_t waited = 0;  ///< ns in which the host waited for the GPU or a copy
+  bool steady = true;   ///< only the steady part was looked at; else there was no window in it
   uint64_t total_idle() const {
     uint64_t sum = 0;
     for (const uint64_t ns : idle) sum += ns;

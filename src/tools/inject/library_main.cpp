@@ -582,7 +582,10 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
     return 1;
   }
   const QuietSignals quiet;  // threads that start here must not take the program's signals
-  if (!prepare(folder)) return 1;
+  if (!prepare(folder)) {
+    say("tracefire prove: this process is not traced: the system gives it no memory");
+    return 1;
+  }
   static ProcessFacts process;
   describe_process(&process);
   static TraceFacts facts;

@@ -38,6 +38,7 @@ Json gpu_json(const GpuUse& use) {
           {"compute_share", use.compute_share},
           {"copy_share", use.copy_share},
           {"cpu_cores_busy", use.cores_busy},
+          {"cpu_cores_outside_cuda", use.cores_own},
           {"memory_peak", use.memory_peak},
           {"windows", {{"covered_ns", use.gaps.covered}, {"steady", use.gaps.steady}}},
           {"causes", causes_json(use.causes)}};

@@ -258,9 +258,10 @@ Status Run::start_server() {
 }
 
 int Run::look_once() {
-  // The first sample has no rates; where NVML cannot be read at all, it is the answer already.
+  // The first sample has no rates, which nvidia-smi's fields do without; where NVML cannot be read
+  // at all, it is the answer already.
   std::shared_ptr<const Snapshot> shown = history_->wait_for(0, kOncePatience);
-  if (shown != nullptr && shown->problem.empty()) {
+  if (shown != nullptr && shown->problem.empty() && options_.query.empty()) {
     const auto second = history_->wait_for(shown->sequence, kOncePatience);
     if (second != nullptr) shown = second;
   }

@@ -46,6 +46,7 @@ Status set_time(const char* name, const std::string& text, std::chrono::millisec
 }
 
 Status set_gpus(Options& o, const std::string& text) {
+  o.gpus.clear();
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(',', begin), text.size());
     if (end > begin) o.gpus.push_back(text.substr(begin, end - begin));
@@ -110,72 +111,72 @@ Status set_count(Options& o, const std::string& text) {
 using O = Options;
 using S = const std::string;
 constexpr OptionRow kRows[] = {
-    {"What to show", "--once", "", "", false,
+    {"What to show", "--once", "", "", false, false,
      "Look once (two samples, half a second apart), print and end.",
      [](O& o, S&) { return flag(o.once); }},
-    {"What to show", "--json", "", "", false,
+    {"What to show", "--json", "", "", false, false,
      "JSON, schema tracefire.monitor/1; without --once one line a sample.",
      [](O& o, S&) { return flag(o.json); }},
-    {"What to show", "--csv", "", "", false,
+    {"What to show", "--csv", "", "", false, false,
      "CSV, one line a GPU; without --once the lines of every sample.",
      [](O& o, S&) { return flag(o.csv); }},
-    {"What to show", "--metrics", "", "", false,
+    {"What to show", "--metrics", "", "", false, false,
      "Prometheus text of one look, for a textfile collector.",
      [](O& o, S&) { return flag(o.metrics); }},
-    {"What to show", "--gpus", ",-i,--id", "LIST", false,
+    {"What to show", "--gpus", ",-i,--id", "LIST", false, false,
      "Only these GPUs: indices or UUIDs, separated by commas.", set_gpus},
-    {"What to show", "--query-gpu", "", "FIELDS", false,
+    {"What to show", "--query-gpu", "", "FIELDS", false, false,
      "nvidia-smi's fields and columns: timestamp,name,utilization.gpu.",
      [](O& o, S& v) {
        o.query = v;
        return parse_query(v).status();
      }},
-    {"What to show", "--format", "", "FORMAT", false,
+    {"What to show", "--format", "", "FORMAT", false, false,
      "With --query-gpu: csv, and noheader and nounits where wanted.",
      [](O& o, S& v) {
        o.format = v;
        return parse_query_format(v).status();
      }},
-    {"What to show", "--help-query-gpu", "", "", false, "List the fields of --query-gpu.",
+    {"What to show", "--help-query-gpu", "", "", false, false, "List the fields of --query-gpu.",
      [](O& o, S&) { return flag(o.query_help); }},
-    {"What to show", "--color", "", "WHEN", false,
+    {"What to show", "--color", "", "WHEN", false, false,
      "auto (the default), always or never. NO_COLOR and TERM=dumb are respected.", set_color},
-    {"What to show", "--read-only", "", "", false, "The live view cannot end processes.",
+    {"What to show", "--read-only", "", "", false, false, "The live view cannot end processes.",
      [](O& o, S&) { return flag(o.read_only); }},
-    {"When", "--every", ",-l,--loop", "TIME", false,
+    {"When", "--every", ",-l,--loop", "TIME", false, false,
      "Time between samples: 500ms, 10s, 2m. Default 1s.",
      [](O& o, S& v) { return set_time("--every", v, &o.every); }},
-    {"When", "--duration", "", "TIME", false, "End after this time.", set_duration},
-    {"When", "--count", "", "N", false, "End after this many samples.", set_count},
-    {"Log", "--log", "", "FILE", false,
+    {"When", "--duration", "", "TIME", false, false, "End after this time.", set_duration},
+    {"When", "--count", "", "N", false, false, "End after this many samples.", set_count},
+    {"Log", "--log", "", "FILE", false, false,
      "Append every sample to FILE, as JSON lines where it ends in .jsonl, else as CSV.",
      [](O& o, S& v) {
        o.log = v;
        return v.empty() ? error(ErrorCode::kBadUsage, "--log: the name of the file is empty.")
                         : Status();
      }},
-    {"Log", "--log-size", "", "BYTES", false, "Rotate at this size: 50MB, 64MiB. Default 50MB.",
-     set_log_size},
-    {"Log", "--log-keep", "", "N", false, "Rotated files to keep. Default 5.",
+    {"Log", "--log-size", "", "BYTES", false, false,
+     "Rotate at this size: 50MB, 64MiB. Default 50MB.", set_log_size},
+    {"Log", "--log-keep", "", "N", false, false, "Rotated files to keep. Default 5.",
      [](O& o, S& v) { return number("--log-keep", v, 0, 1000, &o.log_keep); }},
-    {"Server", "--serve", "", "ADDRESS", true,
+    {"Server", "--serve", "", "ADDRESS", true, false,
      "Serve the web page and /metrics at PORT, HOST or HOST:PORT. Default 127.0.0.1:9422.",
      set_serve},
-    {"Server", "--allow-host", "", "NAME", false,
+    {"Server", "--allow-host", "", "NAME", false, true,
      "A further name by which browsers may call the server; may be repeated.",
      [](O& o, S& v) {
        o.allowed_hosts.push_back(v);
        return Status();
      }},
-    {"Server", "--dcgm-names", "", "", false,
+    {"Server", "--dcgm-names", "", "", false, false,
      "Also export the metrics under the names of NVIDIA's DCGM exporter.",
      [](O& o, S&) { return flag(o.dcgm_names); }},
-    {"Alerts", "--alerts", "", "LIST", false,
+    {"Alerts", "--alerts", "", "LIST", false, false,
      "Tell these on stderr: all, or names such as low_utilization,xid_error.", set_alerts},
-    {"Alerts", "--webhook", "", "URL", false, "POST each alert as JSON to this http:// address.",
-     set_webhook},
-    {"Alerts", "--fail-on-alert", "", "", false, "End with exit status 3 at the first alert.",
-     [](O& o, S&) { return flag(o.fail_on_alert); }},
+    {"Alerts", "--webhook", "", "URL", false, false,
+     "POST each alert as JSON to this http:// address.", set_webhook},
+    {"Alerts", "--fail-on-alert", "", "", false, false,
+     "End with exit status 3 at the first alert.", [](O& o, S&) { return flag(o.fail_on_alert); }},
 };
 
 constexpr UsageExample kExamples[] = {

@@ -58,6 +58,7 @@ struct OptionRow {
   const char* aliases;  ///< ",-l,--loop": further names; "" for none
   const char* value;    ///< "TIME"; "" for a flag
   bool optional_value;  ///< --serve may stand alone
+  bool repeated;        ///< may be given more than once
   const char* help;
   /// Errors: kBadUsage, which says what was expected.
   Status (*set)(Options& options, const std::string& value);

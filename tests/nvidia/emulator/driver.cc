@@ -89,7 +89,6 @@ CUresult enqueue(CUstream handle, Op op) {
 void* as_host(CUdeviceptr pointer) { return reinterpret_cast<void*>(pointer); }
 
 // --- devices
-// --------------------------------------------------------------------------------------
 CUresult emu_cuInit(unsigned) { return static_cast<CUresult>(setting("TF_EMU_INIT", 0)); }
 CUresult emu_cuDeviceGetCount(int* count) {
   *count = static_cast<int>(setting("TF_EMU_GPUS", 1));
@@ -172,7 +171,6 @@ CUresult emu_cuCtxSynchronize() {
 CUresult emu_cuCtxEnablePeerAccess(CUcontext, unsigned) { return CUDA_SUCCESS; }
 
 // --- errors
-// ---------------------------------------------------------------------------------------
 const char* error_name(CUresult code) {
   switch (code) {
     case CUDA_SUCCESS:
@@ -201,7 +199,6 @@ CUresult emu_cuGetErrorString(CUresult code, const char** text) {
 }
 
 // --- memory
-// ---------------------------------------------------------------------------------------
 CUresult emu_cuMemAlloc(CUdeviceptr* pointer, size_t bytes) {
   TF_PLANNED(cuMemAlloc);
   if (current_context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
@@ -298,7 +295,6 @@ CUresult emu_cuMemsetD32Async(CUdeviceptr target, unsigned value, size_t words, 
 }
 
 // --- streams, events, graphs
-// ----------------------------------------------------------------------
 CUresult emu_cuStreamCreateWithPriority(CUstream* stream, unsigned, int) {
   TF_PLANNED(cuStreamCreateWithPriority);
   *stream = reinterpret_cast<CUstream>(new Stream());
@@ -423,7 +419,6 @@ CUresult emu_cuGraphExecDestroy(CUgraphExec exec) {
 }
 
 // --- modules
-// --------------------------------------------------------------------------------------
 /// The ready kernels as compiled for the host; null with a message where they were not built.
 void* ready_kernels() {
   static void* const library = [] {

@@ -55,18 +55,14 @@ def sort(x, axis=-1):
     x = convert_to_tensor(x)
     if axis is None:
         x, axis = ravel(x), 0
-    as_bool = x.dtype == "bool"
-    x = cast(x, "int32") if as_bool else x
-    out = _ops.sort(x, axis=canonicalize_axis(axis, len(x.shape)))
-    return cast(out, "bool") if as_bool else out
+    return _ops.sort(x, axis=axis)
 
 
 def argsort(x, axis=-1):
     x = convert_to_tensor(x)
     if axis is None or not x.shape:
         x, axis = ravel(x), 0
-    x = cast(x, "int32") if x.dtype == "bool" else x
-    return _ops.argsort(x, axis=canonicalize_axis(axis, len(x.shape)))
+    return _ops.argsort(x, axis=axis)
 
 
 def argpartition(x, kth, axis=-1):

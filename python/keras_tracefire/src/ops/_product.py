@@ -16,7 +16,6 @@ from keras_tracefire.src.ops._shape import stack
 from keras_tracefire.src.ops._shape import transpose
 from keras_tracefire.src.ops._tensor import cast
 from keras_tracefire.src.ops._tensor import convert_to_tensor
-from keras_tracefire.src.ops._tensor import is_float
 from keras_tracefire.src.ops._tensor import promote
 from tracefire import _core
 from tracefire import _ops
@@ -24,22 +23,24 @@ from tracefire import _ops
 
 
 def _factors(*xs):
-    """Operands of one dtype; a product of int8 is int32."""
+    """Operands of one dtype. int8 stays: its products are int32."""
     xs = [convert_to_tensor(x) for x in xs]
-    if {x.dtype for x in xs} == {"int8"}:
-        return [cast(x, "int32") for x in xs]
     dtype = result_type(*[x.dtype for x in xs])
     return [cast(x, dtype) for x in xs]
 
 
+def _wide(*xs):
+    """int8 as int32."""
+    return [cast(x, "int32") if x.dtype == "int8" else x for x in xs]
+
+
 def _matrix_product(x1, x2):
-    """matmul of operands of rank 2 or more; integers are multiplied without rounding."""
-    if is_float(x1.dtype) or "complex" in x1.dtype:
-        return _ops.matmul(x1, x2)
+    """matmul of operands of rank 2 or more."""
+    if x1.dtype == "int8":
+        return _ops.int_matmul(x1, x2)
     if x1.dtype == "bool":
         return cast(_ops.matmul(cast(x1, "float32"), cast(x2, "float32")), "bool")
-    products = ew.multiply(expand_dims(x1, -1), expand_dims(x2, -3))
-    return _ops.reduce_sum(products, axes=[len(products.shape) - 2], keepdims=False)
+    return _ops.matmul(x1, x2)
 
 
 def matmul(x1, x2):
@@ -64,7 +65,7 @@ def matmul(x1, x2):
 def dot(x1, x2):
     x1, x2 = _factors(x1, x2)
     if not x1.shape or not x2.shape:
-        return ew.multiply(x1, x2)
+        return ew.multiply(*_wide(x1, x2))
     return _tensordot(x1, x2, ([-1], [0] if len(x2.shape) == 1 else [-2]))
 
 
@@ -76,7 +77,7 @@ def vdot(x1, x2):
 def inner(x1, x2):
     x1, x2 = _factors(x1, x2)
     if not x1.shape or not x2.shape:
-        return ew.multiply(x1, x2)
+        return ew.multiply(*_wide(x1, x2))
     return _tensordot(x1, x2, ([-1], [-1]))
 
 
@@ -229,7 +230,7 @@ def _contract(x1, t1, x2, t2, keep):
 
 def einsum(subscripts, *operands, **kwargs):
     del kwargs
-    operands = _factors(*operands)
+    operands = _wide(*_factors(*operands))
     if operands[0].dtype == "bool":
         operands = [cast(x, "int32") for x in operands]
     terms, result = _parse(subscripts, operands)

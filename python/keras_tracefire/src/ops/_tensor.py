@@ -247,13 +247,8 @@ def scatter_update(inputs, indices, updates, reduction=None):
 
 def _scatter(operand, indices, updates, reduction):
     indices = convert_to_tensor(indices, "int32")
-    depth = indices.shape[-1]
-    rows = 1
-    for size in indices.shape[:-1]:
-        rows *= size
-    indices = _ops.reshape(indices, shape=(rows, depth))
-    updates = _ops.reshape(updates, shape=(rows,) + tuple(operand.shape[depth:]))
-    return _ops.scatter(operand, indices, updates, reduction=reduction)
+    shape = tuple(indices.shape[:-1]) + tuple(operand.shape[indices.shape[-1] :])
+    return _ops.scatter(operand, indices, _ops.reshape(updates, shape=shape), reduction=reduction)
 
 
 def slice(inputs, start_indices, shape):
@@ -304,7 +299,7 @@ def slice_update(inputs, start_indices, updates):
         _ops.reshape(inputs, shape=(total,)),
         _ops.reshape(flat, shape=(rows, 1)),
         _ops.reshape(updates, shape=(rows,)),
-        reduction="unique",
+        reduction="update",
     )
     return _ops.reshape(out, shape=tuple(inputs.shape))
 

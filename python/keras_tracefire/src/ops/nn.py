@@ -179,7 +179,7 @@ def sparsemax(x, axis=-1):
     # From softmax to sparsemax (A. Martins, R. Astudillo, 2016).
     x = ew.floating(x)
     axis = _last_axis(x, axis)
-    down = _ops.neg(_ops.sort(_ops.neg(x), axis=axis))
+    down = _ops.sort(x, axis=axis, descending=True)
     total = _ops.cumsum(down, axis=axis, exclusive=False, reverse=False)
     rank = _ops.iota(shape=tuple(x.shape), axis=axis, dtype=x.dtype)
     rank = ew.add(rank, 1.0)

@@ -69,8 +69,17 @@ struct CrossEntropy {
     wrong->add(row);
     return -1;
   }
-  void report_wrong(const LaunchArgs& args, const FirstFailure& wrong) const {
+  /// Calls body(element of the type, first row, behind the last, failures) for parts of the rows,
+  /// and reports the first wrong label.
+  template <class Body>
+  Status run(const LaunchArgs& args, Body body) const {
+    FirstFailure wrong;
+    with_floating(dtype, [&](auto element) {
+      parallel_for(rows, row_grain(classes),
+                   [&](int64_t begin, int64_t end) { body(element, begin, end, &wrong); });
+    });
     if (wrong.any()) report(args, ErrorCode::kIndexOutOfRange, read(args.inputs[1], wrong.index()));
+    return {};
   }
 };
 
@@ -78,27 +87,22 @@ BoundLaunch bind_cross_entropy(const NodeView& node) {
   const CrossEntropy shape(node);
   return make_launch("cpu_softmax_cross_entropy", [=](const LaunchArgs& args) -> Status {
     const int64_t n = shape.classes;
-    FirstFailure wrong;
-    with_floating(shape.dtype, [&](auto element) {
+    return shape.run(args, [&](auto element, int64_t begin, int64_t end, FirstFailure* wrong) {
       using T = decltype(element);
       using C = Computed<T>;
-      parallel_for(shape.rows, row_grain(n), [&](int64_t begin, int64_t end) {
-        RowBuffer<T> in(n);
-        for (int64_t row = begin; row < end; ++row) {
-          const int64_t label = shape.label(args, row, &wrong);
-          C loss = 0;
-          if (label >= 0) {
-            const C* x = in.read(static_cast<const T*>(args.inputs[0]) + row * n, 1);
-            const C most = row_max(x, n);
-            const double sum = exp_sum(scratch_row<C>(n).data(), x, most, n);
-            loss = static_cast<C>(std::log(sum)) - (x[label] - most);
-          }
-          static_cast<T*>(args.outputs[0])[row] = static_cast<T>(loss);
+      RowBuffer<T> in(n);
+      for (int64_t row = begin; row < end; ++row) {
+        const int64_t label = shape.label(args, row, wrong);
+        C loss = 0;
+        if (label >= 0) {
+          const C* x = in.read(static_cast<const T*>(args.inputs[0]) + row * n, 1);
+          const C most = row_max(x, n);
+          const double sum = exp_sum(scratch_row<C>(n).data(), x, most, n);
+          loss = static_cast<C>(std::log(sum)) - (x[label] - most);
         }
-      });
+        static_cast<T*>(args.outputs[0])[row] = static_cast<T>(loss);
+      }
     });
-    shape.report_wrong(args, wrong);
-    return {};
   });
 }
 
@@ -106,30 +110,25 @@ BoundLaunch bind_cross_entropy_grad(const NodeView& node) {
   const CrossEntropy shape(node);
   return make_launch("cpu_softmax_cross_entropy_grad", [=](const LaunchArgs& args) -> Status {
     const int64_t n = shape.classes;
-    FirstFailure wrong;
-    with_floating(shape.dtype, [&](auto element) {
+    return shape.run(args, [&](auto element, int64_t begin, int64_t end, FirstFailure* wrong) {
       using T = decltype(element);
       using C = Computed<T>;
-      parallel_for(shape.rows, row_grain(n), [&](int64_t begin, int64_t end) {
-        RowBuffer<T> in(n), out(n);
-        for (int64_t row = begin; row < end; ++row) {
-          const int64_t label = shape.label(args, row, &wrong);
-          if (label < 0) continue;
-          const C* x = in.read(static_cast<const T*>(args.inputs[0]) + row * n, 1);
-          const C g = number(static_cast<const T*>(args.inputs[2])[row]);
-          T* to = static_cast<T*>(args.outputs[0]) + row * n;
-          C* y = out.target(to, 1);
-          const C most = row_max(x, n);
-          const C sum = static_cast<C>(exp_sum(y, x, most, n));
-          const C taken = (y[label] / sum - C(1)) * g;
-          row_scale(y, y, g, sum, n);
-          y[label] = taken;
-          out.write(to, 1, y);
-        }
-      });
+      RowBuffer<T> in(n), out(n);
+      for (int64_t row = begin; row < end; ++row) {
+        const int64_t label = shape.label(args, row, wrong);
+        if (label < 0) continue;
+        const C* x = in.read(static_cast<const T*>(args.inputs[0]) + row * n, 1);
+        const C g = number(static_cast<const T*>(args.inputs[2])[row]);
+        T* to = static_cast<T*>(args.outputs[0]) + row * n;
+        C* y = out.target(to, 1);
+        const C most = row_max(x, n);
+        const C sum = static_cast<C>(exp_sum(y, x, most, n));
+        const C taken = (y[label] / sum - C(1)) * g;
+        row_scale(y, y, g, sum, n);
+        y[label] = taken;
+        out.write(to, 1, y);
+      }
     });
-    shape.report_wrong(args, wrong);
-    return {};
   });
 }
 
@@ -161,8 +160,8 @@ void adam_range(const AdamSettings& settings, double alpha, const float* const i
 }
 /// Narrow types, a piece at a time in f32.
 template <class T>
-void adam_range(const AdamSettings& settings, double alpha, const T* const in[4],
-                T* const out[3], int64_t n) {
+void adam_range(const AdamSettings& settings, double alpha, const T* const in[4], T* const out[3],
+                int64_t n) {
   constexpr int64_t kPiece = 512;
   const size_t dtype = static_cast<size_t>(DTypeOf<T>::value);
   alignas(64) float memory[4][kPiece];

@@ -15,8 +15,8 @@ namespace {
 
 /// Elements that are worth a hand-over to another thread.
 constexpr int64_t kGrain = 32 * 1024;
-/// Rows and columns of the target that one task transposes.
-constexpr int64_t kTaskRows = 128, kTaskColumns = 1024;
+/// Rows of the target that one task transposes: many where memory is slow, else enough tasks.
+constexpr int64_t kTaskRows = 64, kTaskRowsOfLarge = 256, kTaskColumns = 1024;
 /// Results larger than this are written past the caches: they would push out what is needed next,
 /// and reading their lines before writing them takes a third of the time.
 constexpr int64_t kStreamBytes = 8 << 20;
@@ -129,20 +129,21 @@ template <class T>
 void StridedCopy::copy_matrices(T* target, const T* source) const {
   const size_t last = sizes_.size() - 1, fast = last - 1;
   const int64_t rows = sizes_[fast], columns = sizes_[last];
-  const int64_t row_blocks = ceil_div(rows, kTaskRows);
+  const bool past_caches = elements_ * static_cast<int64_t>(sizeof(T)) >= kStreamBytes;
+  const int64_t task_rows = past_caches ? kTaskRowsOfLarge : kTaskRows;
+  const int64_t row_blocks = ceil_div(rows, task_rows);
   const int64_t column_blocks = ceil_div(columns, kTaskColumns);
   const int64_t per_matrix = row_blocks * column_blocks, matrices = elements_ / (rows * columns);
-  const int64_t work = std::min(rows, kTaskRows) * std::min(columns, kTaskColumns);
+  const int64_t work = std::min(rows, task_rows) * std::min(columns, kTaskColumns);
   const int64_t grain = std::max<int64_t>(1, kGrain / work);
-  const bool past_caches = elements_ * static_cast<int64_t>(sizeof(T)) >= kStreamBytes;
   parallel_for(matrices * per_matrix, grain, [&](int64_t begin, int64_t end) {
     Walk walk(begin / per_matrix, fast, sizes_, target_strides_, source_strides_);
     int64_t block = begin % per_matrix;
     for (int64_t task = begin; task < end; ++task) {
       const Transpose<T> matrix{target + walk.target(), source + walk.source(),
                                 target_strides_[fast], source_strides_[last]};
-      const int64_t r = block % row_blocks * kTaskRows, c = block / row_blocks * kTaskColumns;
-      transpose(matrix.at(r, c), std::min(kTaskRows, rows - r), std::min(kTaskColumns, columns - c),
+      const int64_t r = block % row_blocks * task_rows, c = block / row_blocks * kTaskColumns;
+      transpose(matrix.at(r, c), std::min(task_rows, rows - r), std::min(kTaskColumns, columns - c),
                 past_caches);
       if (++block < per_matrix) continue;
       block = 0;

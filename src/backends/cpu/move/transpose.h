@@ -32,40 +32,39 @@ struct Transpose {
   }
 };
 
-/// Squares that fill cache lines on both sides. They are turned inside a buffer: source and target
-/// lines lie a row apart, often a power of two, where a cache has room for eight of them.
+/// Strips that fill a few cache lines on both sides. They are turned inside a buffer: source and
+/// target lines lie a row apart, often a power of two, where a cache has room for eight of them.
 template <class T>
-class SquareTranspose {
+class StripTranspose {
  public:
-  /// Elements of a cache line: the side of a square.
+  /// Elements of a cache line: the rows of a strip.
   static constexpr int64_t kSide = 64 / static_cast<int64_t>(sizeof(T));
+  /// Columns of a wide strip.
+  static constexpr int64_t kWidest = 4 * kSide;
 
-  /// A square whose target lines are whole. `past_caches` writes them to memory without reading
-  /// them first.
-  static void run(const Transpose<T>& t, bool past_caches) {
-    alignas(64) Vector lines[kSide][kVectors];
-    for (int64_t c = 0; c < kSide; c += kLanes) {
-      for (int64_t r = 0; r < kSide; r += kLanes) turn(t.at(r, c), lines, r, c / kLanes);
+  /// kSide rows of `width` columns, a multiple of kSide. `past_caches` writes whole lines of the
+  /// target to memory without reading them first.
+  static void run(const Transpose<T>& t, int64_t width, bool past_caches) {
+    alignas(64) Vector rows[kSide][kWidest / kLanes];
+    for (int64_t c = 0; c < width; c += kLanes) {
+      for (int64_t r = 0; r < kSide; r += kLanes) turn(t.at(r, c), rows + r, c / kLanes);
     }
     for (int64_t r = 0; r < kSide; ++r) {
+      const T* row = reinterpret_cast<const T*>(rows[r]);
       if (past_caches) {
-        stream(t.out + r * t.to, lines[r]);
+        stream(t.out + r * t.to, row, width);
       } else {
-        std::memcpy(static_cast<void*>(t.out + r * t.to), lines[r], sizeof lines[r]);
+        std::memcpy(t.out + r * t.to, row, static_cast<size_t>(width) * sizeof(T));
       }
     }
   }
-  /// Asks for the source lines of the next square below.
-  static void prefetch(const Transpose<T>& t) {
-    for (int64_t c = 0; c < kSide; ++c) __builtin_prefetch(t.in + c * t.from, 0, 2);
-  }
-  /// True where lines of the target can be written past the caches.
-  static bool can_stream(const Transpose<T>& t) {
-    return TF_X86_64 && reinterpret_cast<uintptr_t>(t.out) % 64 == 0 && t.to % kSide == 0;
+  /// Asks for the source lines of a strip.
+  static void prefetch(const Transpose<T>& t, int64_t width) {
+    for (int64_t c = 0; c < width; ++c) __builtin_prefetch(t.in + c * t.from, 0, 2);
   }
 
  private:
-  static constexpr int64_t kLanes = 16 / static_cast<int64_t>(sizeof(T)), kVectors = 4;
+  static constexpr int64_t kLanes = 16 / static_cast<int64_t>(sizeof(T));
   typedef T Vector __attribute__((vector_size(16)));
 
   static Vector low_halves(Vector a, Vector b) {
@@ -108,7 +107,7 @@ class SquareTranspose {
 
   /// kLanes x kLanes elements in registers: each round interleaves rows that are half the
   /// square apart; after log2(kLanes) rounds rows are columns.
-  static void turn(const Transpose<T>& t, Vector (*lines)[kVectors], int64_t row, int64_t vector) {
+  static void turn(const Transpose<T>& t, Vector (*rows)[kWidest / kLanes], int64_t vector) {
     Vector v[kLanes], w[kLanes];
     for (int64_t i = 0; i < kLanes; ++i) std::memcpy(&v[i], t.in + i * t.from, sizeof v[i]);
     for (int64_t round = 1; round < kLanes; round *= 2) {
@@ -118,19 +117,24 @@ class SquareTranspose {
       }
       for (int64_t i = 0; i < kLanes; ++i) v[i] = w[i];
     }
-    for (int64_t i = 0; i < kLanes; ++i) lines[row + i][vector] = v[i];
+    for (int64_t i = 0; i < kLanes; ++i) rows[i][vector] = v[i];
   }
 
-  static void stream(T* out, const Vector* line) {
+  /// Whole lines past the caches, what is left of them at both ends as usual.
+  static void stream(T* out, const T* row, int64_t n) {
+    int64_t i = 0;
 #if TF_X86_64
-    for (int64_t i = 0; i < kVectors; ++i) {
-      __m128i bits;
-      std::memcpy(&bits, &line[i], sizeof bits);
-      _mm_stream_si128(reinterpret_cast<__m128i*>(out) + i, bits);
+    const int64_t ahead = static_cast<int64_t>(-reinterpret_cast<uintptr_t>(out) % 64 / sizeof(T));
+    for (; i < std::min(ahead, n); ++i) out[i] = row[i];
+    for (; i + kSide <= n; i += kSide) {
+      for (int64_t k = i; k < i + kSide; k += kLanes) {
+        __m128i bits;
+        std::memcpy(&bits, row + k, sizeof bits);
+        _mm_stream_si128(reinterpret_cast<__m128i*>(out + k), bits);
+      }
     }
-#else
-    std::memcpy(out, line, kVectors * sizeof *line);
 #endif
+    for (; i < n; ++i) out[i] = row[i];
   }
 };
 
@@ -146,15 +150,20 @@ inline void finish_streams() {
 template <class T>
 void transpose(const Transpose<T>& t, int64_t rows, int64_t columns, bool past_caches) {
   if constexpr (std::is_unsigned_v<T>) {
-    using Square = SquareTranspose<T>;
-    constexpr int64_t kSide = Square::kSide;
+    using Strip = StripTranspose<T>;
+    constexpr int64_t kSide = Strip::kSide;
     if (rows >= kSide && columns >= kSide) {
-      const bool stream = past_caches && Square::can_stream(t);
       const int64_t whole_rows = rows / kSide * kSide, whole_columns = columns / kSide * kSide;
-      for (int64_t c = 0; c < whole_columns; c += kSide) {
+      for (int64_t c = 0; c < whole_columns; c += Strip::kWidest) {
+        const int64_t width = std::min(Strip::kWidest, whole_columns - c);
+        const int64_t next = std::min(Strip::kWidest, whole_columns - c - width);
         for (int64_t r = 0; r < whole_rows; r += kSide) {
-          if (r + kSide < rows) Square::prefetch(t.at(r + kSide, c));
-          Square::run(t.at(r, c), stream);
+          if (r + kSide < rows) {
+            Strip::prefetch(t.at(r + kSide, c), width);
+          } else {
+            Strip::prefetch(t.at(0, c + width), next);
+          }
+          Strip::run(t.at(r, c), width, past_caches);
         }
       }
       t.at(whole_rows, 0).element_by_element(rows - whole_rows, whole_columns);

@@ -3,6 +3,7 @@
 // that no two are equal and any way of sorting keeps equal elements in their order.
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <utility>
@@ -17,15 +18,16 @@ namespace {
 
 constexpr int64_t kGrain = 4 * 1024;
 
-/// Keys that are ordered like the numbers: -0 equals 0, every NaN is above everything.
+/// Keys that are ordered like the numbers: -0 equals 0, every NaN is above everything. T is no
+/// wider than the key.
 template <class Key, class T>
 Key key_of(T value) {
-  constexpr int kBits = 8 * sizeof(Key);
-  constexpr Key kSign = Key{1} << (kBits - 1);
+  constexpr Key kSign = Key{1} << (8 * sizeof(Key) - 1);
   if constexpr (std::is_integral_v<T>) {
     return static_cast<Key>(static_cast<Key>(value) ^ (std::is_signed_v<T> ? kSign : Key{0}));
   } else {
-    const auto x = number(value) + Computed<T>(0);  // -0 + 0 is 0
+    using Real = std::conditional_t<sizeof(Key) == 4, float, double>;
+    const Real x = static_cast<Real>(number(value)) + Real(0);  // -0 + 0 is 0
     if (x != x) return ~Key{0};
     const Key bits = std::bit_cast<Key>(x);
     return bits & kSign ? ~bits : bits | kSign;
@@ -65,36 +67,31 @@ class LineSorter {
   /// Key and place in one word.
   template <class T>
   void sort_packed(const T* x, int64_t step) {
-    using Key = uint32_t;
     packed_.resize(static_cast<size_t>(size_));
     for (int64_t i = 0; i < size_; ++i) {
-      Key key;
-      if constexpr (std::is_integral_v<T>) {
-        key = key_of<Key>(
-            static_cast<std::conditional_t<std::is_signed_v<T>, int32_t, Key>>(x[i * step]));
-      } else {
-        key = key_of<Key>(static_cast<float>(number(x[i * step])));
-      }
-      if (descending_) key = ~key;
-      packed_[static_cast<size_t>(i)] = uint64_t{key} << 32 | static_cast<uint64_t>(i);
+      const uint32_t key = key_of<uint32_t>(x[i * step]);
+      packed_[static_cast<size_t>(i)] =
+          uint64_t{descending_ ? ~key : key} << 32 | static_cast<uint64_t>(i);
     }
-    constexpr int64_t kWorthCounting = 2048;
-    if (size_ < kWorthCounting) {
+    // Counting costs as much as there are digits; long lines are better off with fewer rounds.
+    if (size_ < 128) {
       std::sort(packed_.begin(), packed_.end());
+    } else if (size_ < 16 * 1024) {
+      sort_by_counting<8>();
     } else {
-      sort_by_counting();
+      sort_by_counting<11>();
     }
   }
 
-  /// By 11 bits of the key at a time, the lowest first; each round keeps the order of the last.
+  /// By `bits` of the key at a time, the lowest first; each round keeps the order of the last.
+  template <int bits>
   void sort_by_counting() {
-    constexpr int kBits = 11;
-    constexpr size_t kValues = size_t{1} << kBits;
+    constexpr size_t kValues = size_t{1} << bits;
     other_.resize(packed_.size());
-    std::vector<size_t> next(kValues);
-    for (int shift = 32; shift < 64; shift += kBits) {
+    std::array<size_t, kValues> next;
+    for (int shift = 32; shift < 64; shift += bits) {
       const auto digit = [shift](uint64_t word) { return word >> shift & (kValues - 1); };
-      std::fill(next.begin(), next.end(), 0);
+      next.fill(0);
       for (const uint64_t word : packed_) ++next[digit(word)];
       if (next[digit(packed_[0])] == packed_.size()) continue;  // all alike
       size_t total = 0;
@@ -108,13 +105,7 @@ class LineSorter {
   void sort_entries(const T* x, int64_t step) {
     entries_.resize(static_cast<size_t>(size_));
     for (int64_t i = 0; i < size_; ++i) {
-      uint64_t key;
-      if constexpr (std::is_integral_v<T>) {
-        key = key_of<uint64_t>(
-            static_cast<std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>(x[i * step]));
-      } else {
-        key = key_of<uint64_t>(static_cast<double>(number(x[i * step])));
-      }
+      const uint64_t key = key_of<uint64_t>(x[i * step]);
       entries_[static_cast<size_t>(i)] = {descending_ ? ~key : key, i};
     }
     std::sort(entries_.begin(), entries_.end());

@@ -181,7 +181,6 @@ void fill_libm(TileTable* table) {
   set1<ErfInv, double>(table, LoopOp::kErfInv, kF64);
   set1<Sin, double>(table, LoopOp::kSin, kF64);
   set1<Cos, double>(table, LoopOp::kCos, kF64);
-  set_fma(table);
   fill_int_division<int8_t>(table, RegType::kI8);
   fill_int_division<int16_t>(table, RegType::kI16);
   fill_int_division<int32_t>(table, RegType::kI32);

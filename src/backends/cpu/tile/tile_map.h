@@ -34,17 +34,6 @@ void map3(void* out, const void* a, const void* b, const void* c, int64_t n) {
   for (int64_t i = 0; i < n; ++i) o[i] = Op::f(x[i], y[i], z[i]);
 }
 
-/// x * y + z, rounded once: an instruction where the set has it, else a function of libm.
-struct Fma {
-  static float f(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
-  static double f(double x, double y, double z) { return __builtin_fma(x, y, z); }
-};
-inline void set_fma(TileTable* table) {
-  TileFn* const functions = table->ops[static_cast<size_t>(LoopOp::kFma)];
-  functions[static_cast<size_t>(RegType::kF32)] = map3<Fma, float>;
-  functions[static_cast<size_t>(RegType::kF64)] = map3<Fma, double>;
-}
-
 /// a (bool) ? b : c.
 template <class T>
 void map_select(void* out, const void* a, const void* b, const void* c, int64_t n) {
@@ -88,6 +77,10 @@ struct GreaterEqual {
 template <class Op, class T, class R = T>
 void set1(TileTable* table, LoopOp op, RegType type) {
   table->ops[static_cast<size_t>(op)][static_cast<size_t>(type)] = map1<Op, T, R>;
+}
+template <class Op, class T>
+void set3(TileTable* table, LoopOp op, RegType type) {
+  table->ops[static_cast<size_t>(op)][static_cast<size_t>(type)] = map3<Op, T>;
 }
 template <class Op, class T, class R = T>
 void set2(TileTable* table, LoopOp op, RegType type) {

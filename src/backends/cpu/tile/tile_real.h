@@ -125,6 +125,11 @@ struct Minimum {
   static T f(T x, T y) { return ((x < y) | (x != x)) ? x : y; }
 };
 
+struct Fma {  // rounded once: an instruction, or a function of libm in the baseline
+  static float f(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
+  static double f(double x, double y, double z) { return __builtin_fma(x, y, z); }
+};
+
 /// sin or cos: where an argument of the tile is too large for the fast reduction, libm does it.
 template <class Op>
 void map_trig(void* out, const void* a, const void*, const void*, int64_t n) {
@@ -174,6 +179,7 @@ void fill_real(TileTable* table, RegType type) {
   set2<FloorDiv, T>(table, LoopOp::kFloorDiv, type);
   set2<Maximum, T>(table, LoopOp::kMaximum, type);
   set2<Minimum, T>(table, LoopOp::kMinimum, type);
+  set3<Fma, T>(table, LoopOp::kFma, type);
   fill_compares<T>(table, type);
 }
 

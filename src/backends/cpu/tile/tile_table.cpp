@@ -21,7 +21,8 @@ bool has_f16c() {
 Isa find_isa() {
 #if TF_X86_64
   __builtin_cpu_init();
-  const bool avx2 = __builtin_cpu_supports("avx2") && has_f16c();
+  const bool avx2 =
+      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
   if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
     return Isa::kAvx512;
@@ -46,7 +47,6 @@ TileTable make_table(Isa isa) {
     fill_random_avx2(&table);
   }
   if (isa >= Isa::kAvx512) fill_real_avx512(&table);
-  if (isa >= Isa::kAvx2 && __builtin_cpu_supports("fma")) fill_fma_x86(&table);
 #else
   (void)isa;
 #endif

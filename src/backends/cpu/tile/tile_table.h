@@ -73,6 +73,5 @@ void fill_casts_avx2(TileTable* table);
 void fill_random_baseline(TileTable* table);
 void fill_random_avx2(TileTable* table);
 void fill_libm(TileTable* table);
-void fill_fma_x86(TileTable* table);
 
 }  // namespace tracefire::cpu

@@ -45,6 +45,11 @@ Status LoopKernels::prepare(const std::vector<Wanted>& wanted) {
   return {};
 }
 
+bool LoopKernels::has(const LoopProgram& program, const LoopVariant& variant) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return kernels_.count(program.key() + "|" + variant.str()) != 0;
+}
+
 Result<LoopKernel> LoopKernels::find(const LoopProgram& program, const LoopVariant& variant) {
   const std::string key = program.key() + "|" + variant.str();
   std::shared_future<Answer> answer;

@@ -33,6 +33,8 @@ class LoopKernels {
 
   /// Compiles what is missing, many kernels in one piece, and returns when all are there.
   Status prepare(const std::vector<Wanted>& wanted);
+  /// True where the kernel is there or being compiled.
+  bool has(const LoopProgram& program, const LoopVariant& variant);
   /// The kernel; compiles it where prepare() did not.
   Result<LoopKernel> find(const LoopProgram& program, const LoopVariant& variant);
 

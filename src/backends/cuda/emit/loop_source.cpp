@@ -307,22 +307,6 @@ uint64_t hash(const std::string& text) {
   return value;
 }
 
-/// "tf_mul_add_relu_" and a number that is different for different kernels.
-std::string kernel_name(const LoopProgram& program, const LoopVariant& variant) {
-  std::string name = "tf";
-  int listed = 0;
-  for (const LoopInstr& instr : program.body) {
-    if (instr.op == LoopOp::kConst || listed == 4) continue;
-    name += std::string("_") + loop_op_name(instr.op);
-    ++listed;
-  }
-  if (listed == 0) name += "_copy";
-  char digits[20];
-  std::snprintf(digits, sizeof digits, "_%016llx",
-                static_cast<unsigned long long>(hash(program.key() + "|" + variant.str())));
-  return name + digits;
-}
-
 /// Writes one kernel.
 class Writer {
  public:
@@ -330,7 +314,7 @@ class Writer {
       : program_(program), variant_(variant) {}
 
   LoopSource write() {
-    source_.name = kernel_name(program_, variant_);
+    source_.name = loop_kernel_name(program_, variant_);
     find_uses();
     parameters();
     source_.text += "  TF_WAIT;\n  const tf_i first = (" + index_from_thread() + ")" +
@@ -535,6 +519,21 @@ class Writer {
 };
 
 }  // namespace
+
+std::string loop_kernel_name(const LoopProgram& program, const LoopVariant& variant) {
+  std::string name = "tf";
+  int listed = 0;
+  for (const LoopInstr& instr : program.body) {
+    if (instr.op == LoopOp::kConst || listed == 4) continue;
+    name += std::string("_") + loop_op_name(instr.op);
+    ++listed;
+  }
+  if (listed == 0) name += "_copy";
+  char digits[20];
+  std::snprintf(digits, sizeof digits, "_%016llx",
+                static_cast<unsigned long long>(hash(program.key() + "|" + variant.str())));
+  return name + digits;
+}
 
 std::string LoopVariant::str() const {
   std::string text;

@@ -34,6 +34,9 @@ struct LoopSource {
   bool reports = false;         ///< takes the run's error word and the step's number
 };
 
+/// Name of the kernel of a program and variant: equal names are equal kernels.
+std::string loop_kernel_name(const LoopProgram& program, const LoopVariant& variant);
+
 /// Why loops of this kind have no kernel, or "".
 std::string loop_refusal(const LoopProgram& program);
 

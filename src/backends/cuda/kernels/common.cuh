@@ -17,6 +17,8 @@ typedef unsigned long long uint64_t;
 
 #define TF_DEVICE static __device__ __forceinline__
 #define TF_KERNEL extern "C" __global__ void
+// For blocks of up to 1,024 threads: registers have to suffice for all of them.
+#define TF_LARGE_KERNEL extern "C" __global__ void __launch_bounds__(1024)
 
 // Lets the next kernel start, then waits until the one before has finished. Stands first in every
 // kernel; without it an early start would read what is not written yet.

@@ -26,14 +26,15 @@ TF_DEVICE void fill(T* out, const T* value, int64_t n) {
 // x [outer, size, inner] read at indices [count] along the middle -> [outer, count, inner].
 struct Gather {
   int64_t outer, size, inner, count;
+  int32_t index_bytes;  // negative: without a sign
 };
-template <class T, class Index>
-TF_DEVICE void gather(const T* x, const Index* indices, T* out, const Gather& g, ErrorWord* error,
+template <class T>
+TF_DEVICE void gather(const T* x, const void* indices, T* out, const Gather& g, ErrorWord* error,
                       uint32_t step) {
   const int64_t n = g.outer * g.count * g.inner, stride = (int64_t)gridDim.x * blockDim.x;
   for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) {
     const int64_t inner = i % g.inner, row = i / g.inner;
-    const int64_t at = indices[row % g.count], outer = row / g.count;
+    const int64_t at = load_index(indices, row % g.count, g.index_bytes), outer = row / g.count;
     if (at < 0 || at >= g.size) {
       report(error, step, kIndexOutOfRange, at);
     } else {
@@ -42,12 +43,13 @@ TF_DEVICE void gather(const T* x, const Index* indices, T* out, const Gather& g,
   }
 }
 // The same with an index for each element: indices [outer, count, inner].
-template <class T, class Index>
-TF_DEVICE void gather_along(const T* x, const Index* indices, T* out, const Gather& g,
+template <class T>
+TF_DEVICE void gather_along(const T* x, const void* indices, T* out, const Gather& g,
                             ErrorWord* error, uint32_t step) {
   const int64_t n = g.outer * g.count * g.inner, stride = (int64_t)gridDim.x * blockDim.x;
   for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) {
-    const int64_t inner = i % g.inner, outer = i / g.inner / g.count, at = indices[i];
+    const int64_t inner = i % g.inner, outer = i / g.inner / g.count;
+    const int64_t at = load_index(indices, i, g.index_bytes);
     if (at < 0 || at >= g.size) {
       report(error, step, kIndexOutOfRange, at);
     } else {
@@ -56,11 +58,11 @@ TF_DEVICE void gather_along(const T* x, const Index* indices, T* out, const Gath
   }
 }
 // x [outer, size, inner] from *start on -> [outer, count, inner].
-template <class T, class Index>
-TF_DEVICE void slice_at(const T* x, const Index* start, T* out, const Gather& g, ErrorWord* error,
+template <class T>
+TF_DEVICE void slice_at(const T* x, const void* start, T* out, const Gather& g, ErrorWord* error,
                         uint32_t step) {
   const int64_t n = g.outer * g.count * g.inner, stride = (int64_t)gridDim.x * blockDim.x;
-  const int64_t first = *start;
+  const int64_t first = load_index(start, 0, g.index_bytes);
   if (first < 0 || first > g.size - g.count) {
     report(error, step, kIndexOutOfRange, first);
     return;
@@ -72,11 +74,11 @@ TF_DEVICE void slice_at(const T* x, const Index* start, T* out, const Gather& g,
   }
 }
 // out already holds x [outer, size, inner]; update [outer, count, inner] goes in from *start on.
-template <class T, class Index>
-TF_DEVICE void update_at(const T* update, const Index* start, T* out, const Gather& g,
+template <class T>
+TF_DEVICE void update_at(const T* update, const void* start, T* out, const Gather& g,
                          ErrorWord* error, uint32_t step) {
   const int64_t n = g.outer * g.count * g.inner, stride = (int64_t)gridDim.x * blockDim.x;
-  const int64_t first = *start;
+  const int64_t first = load_index(start, 0, g.index_bytes);
   if (first < 0 || first > g.size - g.count) {
     report(error, step, kIndexOutOfRange, first);
     return;
@@ -104,66 +106,27 @@ TF_KERNEL tf_constant(uint8_t* out, Literal literal, int32_t period, int64_t n) 
 #define MOVE_TYPE(bytes, T)                                                                  \
   TF_KERNEL tf_move_##bytes(const T* in, T* out, Move m) { TF_WAIT; move(in, out, m); }      \
   TF_KERNEL tf_fill_##bytes(T* out, const T* value, int64_t n) { TF_WAIT; fill(out, value, n); }
-#define INDEX_TYPE(bytes, T, suffix, Index)                                                      \
-  TF_KERNEL tf_gather_##bytes##_##suffix(const T* x, const Index* i, T* out, Gather g,           \
-                                         ErrorWord* e, uint32_t s) {                             \
+#define INDEX_TYPE(bytes, T)                                                                     \
+  TF_KERNEL tf_gather_##bytes(const T* x, const void* i, T* out, Gather g, ErrorWord* e,         \
+                              uint32_t s) {                                                      \
     TF_WAIT; gather(x, i, out, g, e, s); }                                                       \
-  TF_KERNEL tf_gather_along_##bytes##_##suffix(const T* x, const Index* i, T* out, Gather g,     \
-                                               ErrorWord* e, uint32_t s) {                       \
+  TF_KERNEL tf_gather_along_##bytes(const T* x, const void* i, T* out, Gather g, ErrorWord* e,   \
+                                    uint32_t s) {                                                \
     TF_WAIT; gather_along(x, i, out, g, e, s); }                                                 \
-  TF_KERNEL tf_slice_at_##bytes##_##suffix(const T* x, const Index* start, T* out, Gather g,     \
-                                           ErrorWord* e, uint32_t s) {                           \
+  TF_KERNEL tf_slice_at_##bytes(const T* x, const void* start, T* out, Gather g, ErrorWord* e,   \
+                                uint32_t s) {                                                    \
     TF_WAIT; slice_at(x, start, out, g, e, s); }                                                 \
-  TF_KERNEL tf_update_at_##bytes##_##suffix(const T* u, const Index* start, T* out, Gather g,    \
-                                            ErrorWord* e, uint32_t s) {                          \
+  TF_KERNEL tf_update_at_##bytes(const T* u, const void* start, T* out, Gather g, ErrorWord* e,  \
+                                 uint32_t s) {                                                   \
     TF_WAIT; update_at(u, start, out, g, e, s); }
-#define EVERY(bytes, T)                  \
-  MOVE_TYPE(bytes, T)                    \
-  INDEX_TYPE(bytes, T, int32, int32_t)   \
-  INDEX_TYPE(bytes, T, int64, int64_t)
+#define EVERY(bytes, T) \
+  MOVE_TYPE(bytes, T)   \
+  INDEX_TYPE(bytes, T)
 EVERY(1, uint8_t)
 EVERY(2, uint16_t)
 EVERY(4, uint32_t)
 EVERY(8, uint64_t)
 EVERY(16, Bytes16)
-
-// Sums updates [outer, count, inner] into zeros [outer, size, inner]; a thread owns a column and
-// goes through the indices in their order.
-template <class T, class Index>
-TF_DEVICE void scatter_add(const T* updates, const Index* indices, T* out, const Gather& g,
-                           ErrorWord* error, uint32_t step) {
-  const int64_t column = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  if (column >= g.outer * g.inner) return;
-  const int64_t outer = column / g.inner, inner = column % g.inner;
-  for (int64_t i = 0; i < g.size; ++i) narrow(0, &out[(outer * g.size + i) * g.inner + inner]);
-  for (int64_t i = 0; i < g.count; ++i) {
-    const int64_t at = indices[i];
-    if (at < 0 || at >= g.size) {
-      report(error, step, kIndexOutOfRange, at);
-      continue;
-    }
-    T* place = &out[(outer * g.size + at) * g.inner + inner];
-    narrow(widen(*place) + widen(updates[(outer * g.count + i) * g.inner + inner]), place);
-  }
-}
-#define SCATTER(suffix, T)                                                                     \
-  TF_KERNEL tf_scatter_add_##suffix##_int32(const T* u, const int32_t* i, T* out, Gather g,    \
-                                            ErrorWord* e, uint32_t s) {                        \
-    TF_WAIT; scatter_add(u, i, out, g, e, s); }                                                \
-  TF_KERNEL tf_scatter_add_##suffix##_int64(const T* u, const int64_t* i, T* out, Gather g,    \
-                                            ErrorWord* e, uint32_t s) {                        \
-    TF_WAIT; scatter_add(u, i, out, g, e, s); }
-TF_DEVICE void narrow(int x, f16* out) { narrow((float)x, out); }
-TF_DEVICE void narrow(int x, bf16* out) { narrow((float)x, out); }
-TF_DEVICE void narrow(int x, float* out) { *out = (float)x; }
-TF_DEVICE void narrow(int x, double* out) { *out = x; }
-TF_DEVICE void narrow(int x, int64_t* out) { *out = x; }
-SCATTER(float32, float)
-SCATTER(float64, double)
-SCATTER(float16, f16)
-SCATTER(bfloat16, bf16)
-SCATTER(int32, int32_t)
-SCATTER(int64, int64_t)
 
 // y = x where every element lies in 0 … limit - 1; reports the first that does not.
 template <class T>

@@ -216,7 +216,7 @@ TF_DEVICE void reduce_columns(const T* in, Out* out, const Reduction& r) {
 }
 
 #define FORM(form, name, Op, from, In, to, Out)                                            \
-  TF_KERNEL tf_reduce_##name##_##from##_##to##_##form(const In* in, Out* out, Reduction r) { \
+  TF_LARGE_KERNEL tf_reduce_##name##_##from##_##to##_##form(const In* in, Out* out, Reduction r) { \
     TF_WAIT;                                                                               \
     reduce_##form<Op>(in, out, r);                                                         \
   }

@@ -329,7 +329,7 @@ UNIQUE(8, uint64_t)
     TF_WAIT;                                                                               \
     arg_rows(in, out, r);                                                                  \
   }                                                                                        \
-  TF_KERNEL tf_sort_tiles_##suffix(const T* x, uint64_t* keys, uint32_t* places, Sort s) { \
+  TF_LARGE_KERNEL tf_sort_tiles_##suffix(const T* x, uint64_t* keys, uint32_t* places, Sort s) { \
     TF_WAIT;                                                                               \
     sort_tiles(x, keys, places, s);                                                        \
   }

@@ -139,8 +139,8 @@ TF_DEVICE void softmax_rows(const T* x, const void* labels, const T* dloss, T* y
     TF_WAIT;                                                                                      \
     softmax_lanes(x, labels, dloss, y, s, error, step);                                           \
   }                                                                                               \
-  TF_KERNEL tf_softmax_##suffix##_rows(const T* x, const void* labels, const T* dloss, T* y,      \
-                                       Softmax s, ErrorWord* error, uint32_t step) {              \
+  TF_LARGE_KERNEL tf_softmax_##suffix##_rows(const T* x, const void* labels, const T* dloss,      \
+                                             T* y, Softmax s, ErrorWord* error, uint32_t step) {              \
     TF_WAIT;                                                                                      \
     softmax_rows(x, labels, dloss, y, s, error, step);                                            \
   }

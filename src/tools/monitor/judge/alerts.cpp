@@ -16,6 +16,7 @@ namespace {
 using health::Alert;
 
 constexpr size_t kMaxPoints = 2000;
+constexpr int kNotListed = 28;  // NVML_ERROR_GPU_NOT_FOUND
 /// Part of the window that the points must cover.
 constexpr double kCovered = 0.95;
 
@@ -161,7 +162,6 @@ AlertEngine::Finding AlertEngine::look(Alert alert, const Gpu& gpu,
       return f;
     }
     case Alert::kGpuLost:
-      if (!gpu.lost) known->answered = true;
       is(gpu.lost);
       f.text = std::string("it does not answer: ") + Reading::missing(gpu.lost_code).why();
       return f;
@@ -169,36 +169,56 @@ AlertEngine::Finding AlertEngine::look(Alert alert, const Gpu& gpu,
   return f;
 }
 
+void AlertEngine::judge_gpu(const Snapshot& snapshot, const Gpu& gpu,
+                            const std::vector<Point>& points, Known* known, bool listed,
+                            std::vector<AlertEvent>* events) {
+  for (const Alert alert : wanted_) {
+    if (!listed && alert != Alert::kGpuLost) continue;
+    State& state = states_[{history_key(gpu), alert}];
+    const Finding finding = look(alert, gpu, points, known);
+    if (finding.holds == Holds::kUnknown) continue;
+    const bool holds = finding.holds == Holds::kYes;
+    if (holds && state.since_us < 0) state.since_us = snapshot.steady_us;
+    if (!holds) state.since_us = -1;
+    const double held = static_cast<double>(snapshot.steady_us - state.since_us) * 1e-6;
+    const bool firing = holds && held >= finding.after_seconds;
+    // Errors are moments, not states: each is an event of its own and does not end.
+    const bool moment = alert == Alert::kXidError || alert == Alert::kEccError;
+    if (firing == state.firing && !(moment && firing)) continue;
+    state.firing = firing;
+    if (moment && !firing) continue;
+    state.event = AlertEvent{alert,
+                             firing,
+                             gpu.index,
+                             gpu.name,
+                             gpu.uuid,
+                             snapshot.unix_us,
+                             firing ? finding.text : "ended"};
+    events->push_back(state.event);
+  }
+}
+
 std::vector<AlertEvent> AlertEngine::evaluate(const Snapshot& snapshot, const History& history) {
   std::vector<AlertEvent> events;
+  std::set<std::string> listed;
   for (const Gpu& gpu : snapshot.gpus) {
     const std::string key = history_key(gpu);
-    const std::vector<Point> points = history.points(key, kMaxPoints);
     Known& known = known_[key];
+    known.last.index = gpu.index;
+    known.last.name = gpu.name;
+    known.last.uuid = gpu.uuid;
+    judge_gpu(snapshot, gpu, history.points(key, kMaxPoints), &known, true, &events);
+    listed.insert(key);
+  }
+  // A GPU that fell off the bus may vanish from the list instead of answering that it is lost.
+  for (auto& [key, known] : known_) {
+    if (listed.count(key) != 0) continue;
     for (const Alert alert : wanted_) {
-      State& state = states_[{key, alert}];
-      const Finding finding = look(alert, gpu, points, &known);
-      if (finding.holds == Holds::kUnknown) continue;
-      const bool holds = finding.holds == Holds::kYes;
-      if (holds && state.since_us < 0) state.since_us = snapshot.steady_us;
-      if (!holds) state.since_us = -1;
-      const double held = static_cast<double>(snapshot.steady_us - state.since_us) * 1e-6;
-      const bool firing = holds && held >= finding.after_seconds;
-      // Errors are moments, not states: each is an event of its own and does not end.
-      const bool moment = alert == Alert::kXidError || alert == Alert::kEccError;
-      if (firing == state.firing && !(moment && firing)) continue;
-      state.firing = firing;
-      if (moment && !firing) continue;
-      AlertEvent event{alert,
-                       firing,
-                       gpu.index,
-                       gpu.name,
-                       gpu.uuid,
-                       snapshot.unix_us,
-                       firing ? finding.text : "ended"};
-      state.event = event;
-      events.push_back(std::move(event));
+      if (alert != Alert::kGpuLost) states_.erase({key, alert});  // nothing more is known of these
     }
+    known.last.lost = true;
+    known.last.lost_code = kNotListed;
+    judge_gpu(snapshot, known.last, {}, &known, false, &events);
   }
   return events;
 }

@@ -46,7 +46,7 @@ class AlertEngine {
     double xid_errors = 0;
     double ecc_errors = 0;
     bool have_ecc = false;
-    bool answered = false;
+    Gpu last;  ///< names only: what is said of a GPU that is no longer listed
   };
   enum class Holds { kNo, kYes, kUnknown };
   struct Finding {
@@ -54,6 +54,8 @@ class AlertEngine {
     double after_seconds = 0;
     std::string text;
   };
+  void judge_gpu(const Snapshot& snapshot, const Gpu& gpu, const std::vector<Point>& points,
+                 Known* known, bool listed, std::vector<AlertEvent>* events);
   Finding look(health::Alert alert, const Gpu& gpu, const std::vector<Point>& points, Known* known);
 
   const std::set<health::Alert> wanted_;

@@ -152,6 +152,7 @@ void on_character(Session* s, char c) {
 }
 
 void on_key(Session* s, const KeyPress& press) {
+  if (press.key == Key::kNone) return;  // nobody pressed anything: no answer to a question either
   if (press.key == Key::kQuit) {
     s->quit = true;
     return;

@@ -184,7 +184,9 @@ void Terminal::show(const std::vector<Line>& lines) {
   for (size_t i = 0; i < height_; ++i) {
     std::string text = i < lines.size() ? lines[i].text(width_, color_, unicode_) : "";
     if (text == shown_[i]) continue;
-    out += "\033[" + std::to_string(i + 1) + ";1H" + text + "\033[0m\033[K";
+    out += "\033[" + std::to_string(i + 1) + ";1H" + text + "\033[0m";
+    // After a full line the cursor stands on its last character, which this would erase.
+    if (i >= lines.size() || lines[i].width() < width_) out += "\033[K";
     shown_[i] = std::move(text);
   }
   if (!out.empty()) put(out.data(), out.size());

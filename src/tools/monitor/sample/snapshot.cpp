@@ -43,6 +43,8 @@ const char* Reading::why() const {
       return "driver and NVML differ in version";
     case 19:
       return "in use";
+    case 28:
+      return "it is no longer there";
     default:
       return "NVML error";
   }

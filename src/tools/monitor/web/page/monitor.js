@@ -39,6 +39,12 @@ const ratio = (a, b) => a === null || b === null || !b ? null : a / b;
 
 const GRADES = {healthy: ["good", "\u2713 healthy"], fair: ["fair", "fair"], low: ["warn", "! low"], idle: ["idle", "idle"]};
 
+const THROTTLE = {
+  sw_power_cap: "power limit", hw_slowdown: "hardware slowdown", sw_thermal_slowdown: "heat",
+  hw_thermal_slowdown: "heat (hardware)", hw_power_brake_slowdown: "power supply brake", sync_boost: "sync boost",
+  applications_clocks_setting: "clock setting", display_clock_setting: "display clock",
+};
+
 class Card {
   constructor(parent, index) {
     this.root = node("article", "card", null, parent);
@@ -128,7 +134,7 @@ class Card {
     const rows = [
       ["SM clock", gpu.clock_sm_mhz === null ? DASH : `${gpu.clock_sm_mhz} of ${gpu.clock_sm_max_mhz ?? DASH} MHz`],
       ["Memory clock", fixed(gpu.clock_memory_mhz, 0, " MHz")],
-      ["Clocks held down by", gpu.throttle_reasons === null ? DASH : throttle.length ? throttle.join(", ").replaceAll("_", " ") : "nothing",
+      ["Clocks held down by", gpu.throttle_reasons === null ? DASH : throttle.length ? throttle.map((r) => THROTTLE[r] || r).join(", ") : "nothing",
         throttle.some((r) => r.includes("thermal") || r.startsWith("hw_")) ? "bad-text" : throttle.length ? "warn-text" : ""],
       ["Tensor cores", percent(gpu.tensor_activity_percent)],
       ["Memory bandwidth", percent(gpu.dram_activity_percent)],
@@ -237,13 +243,15 @@ function showProcesses(snapshot) {
 
 function showSummary(snapshot) {
   const gpus = snapshot.gpus.filter((g) => !g.lost);
-  const sum = (key) => gpus.reduce((total, g) => total + (g[key] || 0), 0);
+  // Of the GPUs that tell it; null where none does.
+  const sum = (key) => gpus.reduce((total, g) => g[key] === null ? total : (total || 0) + g[key], null);
   const busy = gpus.filter((g) => g.gpu_utilization_percent !== null);
+  const [used, total, power] = ["memory_used_bytes", "memory_total_bytes", "power_watts"].map(sum);
   const tiles = [
     ["GPUs", String(snapshot.gpus.length), gpus.length < snapshot.gpus.length ? `${snapshot.gpus.length - gpus.length} lost` : ""],
     ["Mean busy", busy.length ? percent(busy.reduce((t, g) => t + g.gpu_utilization_percent, 0) / busy.length) : DASH, ""],
-    ["Memory used", (sum("memory_used_bytes") / GIB).toFixed(0), `of ${(sum("memory_total_bytes") / GIB).toFixed(0)} GiB`],
-    ["Power", (sum("power_watts")).toFixed(0), "W"],
+    ["Memory used", used === null ? DASH : (used / GIB).toFixed(0), total === null ? "" : `of ${(total / GIB).toFixed(0)} GiB`],
+    ["Power", fixed(power, 0, ""), power === null ? "" : "W"],
     ["Processes", String(gpus.reduce((t, g) => t + (g.processes || []).length, 0)), ""],
     ["Alerts", String(snapshot.alerts.length), ""],
   ];

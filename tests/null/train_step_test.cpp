@@ -2,25 +2,12 @@
 // A whole train step compiled, planned and replayed on the null device: no hardware, no numbers.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-
 #include "backends/api/arena.h"
-#include "backends/null/null_device.h"
-#include "core/compile/compile.h"
 #include "core/grad/grad.h"
-#include "core/graph/builder.h"
-#include "core/graph/text.h"
-#include "core/runtime/executor.h"
-#include "core/runtime/transfer.h"
+#include "null/null_model.h"
 
 namespace tracefire {
 namespace {
-
-Device null_device() { return {register_device_kind("NULL"), 0}; }
-
-NullDevice& null_backend() {
-  return *static_cast<NullDevice*>(Backends::instance().find(null_device()).value());
-}
 
 /// 784-128-10 with relu, dropout, cross-entropy and Adam; the batch is a symbol.
 struct TrainStep {
@@ -70,31 +57,7 @@ struct TrainStep {
     }
     graph = b.finish().value();
   }
-
-  static Value slot(Builder* b, DType dtype, Shape shape, const char* name) {
-    return b->param({dtype, std::move(shape)}, name, ParamKind::kSlot);
-  }
 };
-
-int count(const Program& program, const char* op) {
-  const OpId id = OpTable::instance().id(op);
-  return static_cast<int>(
-      std::count_if(program.steps.begin(), program.steps.end(), [&](const Step& step) {
-        return program.graph->nodes[static_cast<size_t>(step.node)].op == id;
-      }));
-}
-
-int kernels(const Program& program) {
-  return static_cast<int>(
-      std::count_if(program.steps.begin(), program.steps.end(),
-                    [](const Step& step) { return step.kind == StepKind::kKernel; }));
-}
-
-CompileOptions on_null() {
-  CompileOptions options;
-  options.device = null_device();
-  return options;
-}
 
 TEST_CASE("the train step is few kernels, writes every variable in place and can be captured") {
   const TrainStep train;
@@ -124,12 +87,9 @@ TEST_CASE("the train step is few kernels, writes every variable in place and can
 
 TEST_CASE("without composite kernels the pieces are fused, and nothing leaves the device") {
   const TrainStep train;
-  Backends::instance().mask(null_device().kind,
-                            {"adam_update", "softmax_cross_entropy", "softmax_cross_entropy_grad",
-                             "softmax", "log_softmax", "random_uniform"});
-  auto compiled = compile(train.graph, on_null());
-  Backends::instance().mask(null_device().kind, {});
-  const ProgramPtr program = std::move(compiled).value();
+  const Masked masked({"adam_update", "softmax_cross_entropy", "softmax_cross_entropy_grad",
+                       "softmax", "log_softmax", "random_uniform"});
+  const ProgramPtr program = compile(train.graph, on_null()).value();
   INFO(program->str());
   CHECK(count(*program, "copy") == 0);
   CHECK(program->capturable);
@@ -143,14 +103,9 @@ TEST_CASE("without composite kernels the pieces are fused, and nothing leaves th
 
 TEST_CASE("an epoch is a handful of replays over one arena") {
   const TrainStep train;
-  RunRequest request;
-  request.program = compile(train.graph, on_null()).value();
-  request.env.set(train.batch.symbol(), 128);
-  for (const Param& param : train.graph->params) {
-    ValueType type = param.type;
-    type.shape = type.shape.bind(request.env);
-    request.params.push_back(allocate_storage(null_device(), type, "test").value());
-  }
+  DimEnv env;
+  env.set(train.batch.symbol(), 128);
+  const RunRequest request = request_of(compile(train.graph, on_null()).value(), *train.graph, env);
   const NullCounts before = null_backend().counts();
   REQUIRE(Executor::instance().run_repeated(request, 468).ok());
   const NullCounts after = null_backend().counts();

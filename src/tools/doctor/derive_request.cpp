@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Facts that need all environments at once: what is asked for, which environment has a module,
+// which interpreter a Jupyter kernel runs.
+#include "tools/doctor/derive_request.h"
+
+#include "tools/doctor/libraries.h"
+#include "tools/doctor/text.h"
+#include "tools/doctor/version.h"
+
+namespace tracefire::doctor {
+
+namespace {
+
+bool has_framework(const Surveyed& surveyed, const std::string& id) {
+  for (const Framework& framework : surveyed.frameworks)
+    if (framework.id == id) return true;
+  return false;
+}
+
+const Surveyed* first_with(const std::vector<Surveyed>& all, const std::string& id) {
+  for (const Surveyed& surveyed : all)
+    if (has_framework(surveyed, id)) return &surveyed;
+  return nullptr;
+}
+
+std::string table_text(const Data& data, const char* table, const std::string& id,
+                       const std::string& key, bool* present) {
+  *present = false;
+  auto it = data.versions().find(table);
+  if (it == data.versions().end() || !it->contains(id)) return "";
+  const Json& row = (*it)[id];
+  if (!row.is_object() || !row.contains(key)) return "";
+  *present = true;
+  return text_of(row, key);
+}
+
+void kernel_facts(const Root& root, const Machine& m, const std::vector<Surveyed>& all, Facts* f) {
+  std::vector<std::string> folders = {"/usr/local/share/jupyter/kernels",
+                                      "/usr/share/jupyter/kernels",
+                                      "/root" + std::string("/.local/share/jupyter/kernels")};
+  for (const std::string& user : root.list("/home", 256))
+    folders.push_back("/home/" + user + "/.local/share/jupyter/kernels");
+  for (const Surveyed& surveyed : all)
+    folders.push_back(surveyed.env.prefix + "/share/jupyter/kernels");
+  std::vector<Environment> environments;
+  for (const Surveyed& surveyed : all) environments.push_back(surveyed.env);
+  for (const std::string& folder : folders)
+    for (const std::string& name : root.list(folder, 256)) {
+      std::vector<std::string> argv =
+          parse_kernel_argv(root.read(folder + "/" + name + "/kernel.json", 64 << 10).value_or(""));
+      if (argv.empty() || argv[0].empty() || argv[0][0] != '/') continue;
+      const Environment* env = environment_of_interpreter(root, environments, argv[0]);
+      for (std::string id : {"tensorflow", "torch", "jax"}) {
+        const Surveyed* has = first_with(all, id);
+        if (has == nullptr) continue;
+        bool here = false;
+        for (const Surveyed& surveyed : all)
+          here |=
+              env != nullptr && surveyed.env.prefix == env->prefix && has_framework(surveyed, id);
+        bool other = false;  // it is there for another framework
+        for (const Surveyed& surveyed : all)
+          other |=
+              env != nullptr && surveyed.env.prefix == env->prefix && !surveyed.frameworks.empty();
+        if (here || other) continue;
+        f->set("kernel.wrong", "yes", folder + "/" + name + "/kernel.json starts " + argv[0] + ".");
+        f->set("kernel.name", name);
+        f->set("kernel.python", argv[0]);
+        f->set("kernel.framework", id);
+        f->set("kernel.has", has->env.prefix);
+        f->set("kernel.right", has->env.interpreter);
+        break;
+      }
+    }
+  (void)m;
+}
+
+}  // namespace
+
+std::string install_words(const std::string& framework) {
+  if (framework == "tensorflow") return "tensorflow[and-cuda]";
+  if (framework == "jax") return "jax[cuda12]";
+  return framework;
+}
+
+void request_facts(const Root& root, const Machine& m, const Data& data,
+                   const std::vector<Surveyed>& all, const std::string& asked, Facts* f) {
+  const Surveyed* main = all.empty() ? nullptr : &all[0];
+  for (const Surveyed& surveyed : all)
+    if (!surveyed.frameworks.empty() && (main == nullptr || main->frameworks.empty()))
+      main = &surveyed;
+  for (const Surveyed& surveyed : all)
+    if (surveyed.env.active) main = &surveyed;
+  f->set("main.pip", main == nullptr ? "python3 -m pip" : main->env.pip());
+  bool gpu_build = false, tensorflow = false, metal = false;
+  for (const Surveyed& surveyed : all) {
+    tensorflow |= has_framework(surveyed, "tensorflow");
+    metal |= surveyed.env.dist("tensorflow-metal") != nullptr;
+    for (const Framework& framework : surveyed.frameworks)
+      gpu_build |= framework.build == Build::kGpu;
+  }
+  f->flag("some.tensorflow", tensorflow);
+  f->flag("apple.metal", metal);
+  bool maybe = m.gpu == Presence::kPresent ||
+               (m.gpu == Presence::kUnknown && (gpu_build || f->has("nvidia_visible") ||
+                                                f->has("log.cuinit") || f->has("log.library")));
+  f->flag("gpu.maybe", maybe);
+  std::string index = "cu128";
+  if (f->has("gpu.cc") && compare_versions(f->get("gpu.cc"), "7.5") < 0) index = "cu126";
+  if (f->has("driver.version") && !m.wsl &&
+      compare_versions(f->get("driver.version"), "525.60.13") < 0)
+    index = "cu118";
+  f->set("torch.index", index);
+  if (std::string module = f->get("log.no_module"); !module.empty()) {
+    std::string id = framework_of(module);
+    f->set("module.install", install_words(id));
+    if (const Surveyed* has = first_with(all, id)) {
+      f->set("module.where", has->env.prefix, has->env.prefix + " has it.");
+      f->set("module.python", has->env.interpreter);
+    }
+  }
+  if (!asked.empty()) {
+    f->set("asked", asked);
+    f->set("asked.product", product_of(asked));
+    f->set("asked.dist", asked == "jax" ? "jaxlib" : asked);
+    f->set("asked.install", install_words(asked));
+    f->flag("asked.anywhere", first_with(all, asked) != nullptr);
+    bool present = false;
+    f->set("asked.best", table_text(data, "python_best", asked, "", &present));
+    auto best = data.versions().find("python_best");
+    f->set("asked.best", best != data.versions().end() && !text_of(*best, asked).empty()
+                             ? text_of(*best, asked)
+                             : "3.13");
+  }
+  kernel_facts(root, m, all, f);
+}
+
+void python_facts(const Data& data, const Surveyed& surveyed, Facts* f) {
+  std::string minor = f->get("env.minor");
+  if (minor.empty()) return;
+  std::string asked = f->get("asked");
+  bool here = !asked.empty() && has_framework(surveyed, asked);
+  f->flag("asked.here", here);
+  for (std::string id : {"tensorflow", "torch", "jax"}) {
+    auto table = data.versions().find("python_newest");
+    if (table == data.versions().end() || !table->contains(id)) continue;
+    std::string newest_python, oldest_python;
+    for (const auto& [python, version] : (*table)[id].items()) {
+      if (!version.is_string()) continue;
+      if (newest_python.empty() || compare_versions(python, newest_python) > 0)
+        newest_python = python;
+      if (oldest_python.empty() || compare_versions(python, oldest_python) < 0)
+        oldest_python = python;
+    }
+    bool too_new = compare_versions(minor, newest_python) > 0;
+    if (too_new && id == asked)
+      f->set("asked.too_new", "yes",
+             "The newest Python with a wheel of " + product_of(id) + " is " + newest_python + ".");
+    if (too_new && !has_framework(surveyed, id))
+      f->set("too_new", (f->has("too_new") ? f->get("too_new") + " or " : "") + product_of(id));
+    bool present = false;
+    std::string newest = table_text(data, "python_newest", id, minor, &present);
+    bool years_old = false;
+    auto old = data.versions().find("python_years_old");
+    if (old != data.versions().end())
+      for (const std::string& python : texts_of(*old, id)) years_old |= python == minor;
+    if (id == asked && !too_new && (years_old || compare_versions(minor, oldest_python) < 0))
+      f->set("asked.too_old", newest.empty() ? "no " + product_of(id) + " wheel is made for it"
+                                             : "the newest " + product_of(id) + " for it is " +
+                                                   newest + ", years behind");
+    for (const Framework& framework : surveyed.frameworks)
+      if (framework.id == id && years_old && !newest.empty() &&
+          leading(newest, 2) == leading(framework.version, 2))
+        f->set("old." + id, newest,
+               "The newest " + product_of(id) + " for Python " + minor + " is " + newest + ".");
+  }
+}
+
+}  // namespace tracefire::doctor

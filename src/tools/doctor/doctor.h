@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `tracefire doctor`: why a GPU is not used, and what to do.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace tracefire::doctor {
+
+/// `arguments` are those after "doctor". Returns the exit status: 0 gpu-ok, 1 gpu-broken, 3
+/// gpu-degraded, 4 cpu-only, 2 for wrong arguments. Throws nothing.
+int doctor_main(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err);
+
+}  // namespace tracefire::doctor

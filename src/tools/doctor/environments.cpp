@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/doctor/environments.h"
+
+#include <chrono>
+
+#include "tools/doctor/text.h"
+#include "tools/doctor/version.h"
+
+namespace tracefire::doctor {
+
+namespace {
+
+constexpr size_t kMaxFolders = 40000;
+constexpr auto kMaxTime = std::chrono::milliseconds(800);
+constexpr size_t kMaxDepth = 9;
+constexpr size_t kMaxEnvironments = 64;
+
+/// A folder of packages and what its path tells.
+struct Site {
+  std::string path, prefix, python;
+};
+
+/// "3.11" of "python3.11", "" where it is none.
+std::string python_of(std::string_view name) {
+  if (name.rfind("python", 0) != 0) return "";
+  std::string version(name.substr(6));
+  return is_version(version) && contains(version, ".") ? version : "";
+}
+
+bool skipped(const std::string& path) {
+  static const std::set<std::string> kPaths = {
+      "/proc",           "/sys",       "/dev",        "/captured",     "/boot",
+      "/lib/modules",    "/usr/share", "/usr/src",    "/usr/include",  "/var/lib",
+      "/var/cache",      "/var/log",   "/lost+found", "/lib/firmware", "/usr/lib/firmware",
+      "/usr/lib/modules"};
+  static const std::set<std::string> kNames = {"node_modules",  ".git",          "__pycache__",
+                                               "site-packages", "dist-packages", "pkgs",
+                                               ".cache",        "conda-meta"};
+  return kPaths.count(path) != 0 || kNames.count(name_of(path)) != 0;
+}
+
+/// Finds every folder of packages, the likely places first.
+class Walk {
+ public:
+  explicit Walk(const Root& root) : root_(root) {}
+
+  std::vector<Site> sites;
+  std::vector<std::string> conda_prefixes;
+  std::string incomplete;
+
+  /// `only` is the one environment that is asked for, "" for all.
+  void run(const std::string& only) {
+    std::vector<std::string> level = {"/opt", "/usr/lib", "/usr/local", "/home", "/root", "/"};
+    if (!only.empty()) level = {only};
+    for (size_t depth = 0; depth < kMaxDepth && !level.empty() && incomplete.empty(); ++depth) {
+      std::vector<std::string> next;
+      for (const std::string& folder : level) {
+        look(folder, &next);
+        if (!incomplete.empty()) break;
+      }
+      level = std::move(next);
+    }
+  }
+
+ private:
+  void look(const std::string& folder, std::vector<std::string>* next) {
+    if (!seen_.insert(folder).second || skipped(folder)) return;
+    if (seen_.size() > kMaxFolders || std::chrono::steady_clock::now() - begin_ > kMaxTime) {
+      incomplete = "The search for environments stopped after " + std::to_string(seen_.size()) +
+                   " folders; name one with --python to read it.";
+      return;
+    }
+    for (const std::string& name : root_.list_folders(folder, 10000)) {
+      std::string path = (folder == "/" ? "" : folder) + "/" + name;
+      if (name == "conda-meta") conda_prefixes.push_back(folder);
+      if (name == "site-packages" || name == "dist-packages") {
+        if (sites.size() < kMaxEnvironments * 2) sites.push_back(site_at(path));
+        continue;
+      }
+      next->push_back(path);
+    }
+  }
+
+  static Site site_at(const std::string& path) {
+    Site site{path, parent_of(path), ""};
+    std::string above = name_of(site.prefix);
+    if (above == "python3") {  // /usr/lib/python3/dist-packages
+      site.prefix = parent_of(parent_of(site.prefix));
+    } else if (!python_of(above).empty()) {  // PREFIX/lib/python3.N/site-packages
+      site.python = python_of(above);
+      site.prefix = parent_of(parent_of(site.prefix));
+    } else if (above == "Lib") {  // Windows
+      site.prefix = parent_of(site.prefix);
+    }
+    return site;
+  }
+
+  const Root& root_;
+  std::set<std::string> seen_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+void read_dists(const Root& root, const std::string& site, Environment* env) {
+  for (const std::string& name : root.list(site, 20000)) {
+    bool info = name.size() > 10 && name.substr(name.size() - 10) == ".dist-info";
+    bool egg = name.size() > 9 && name.substr(name.size() - 9) == ".egg-info";
+    if (!info && !egg) continue;
+    std::string folder = site + "/" + name;
+    Dist dist;
+    dist.folder = folder;
+    dist.site = site;
+    DistMetadata metadata = parse_metadata(
+        root.read(folder + (info ? "/METADATA" : "/PKG-INFO"), 256 << 10).value_or(""));
+    if (metadata.name.empty() && egg)
+      metadata = parse_metadata(root.read(folder, 256 << 10).value_or(""));
+    // A METADATA that cannot be read: the folder's name tells name and version.
+    std::string stem = name.substr(0, name.size() - (info ? 10 : 9));
+    if (metadata.name.empty()) metadata.name = stem.substr(0, stem.find('-'));
+    if (metadata.version.empty() && stem.find('-') != stem.npos) {
+      std::string rest = stem.substr(stem.find('-') + 1);
+      metadata.version = rest.substr(0, rest.find('-'));
+    }
+    dist.name = metadata.name;
+    dist.version = metadata.version;
+    for (const std::string& line : metadata.requires_dist)
+      dist.requirements.push_back(parse_requirement(line));
+    std::string key = normal_name(dist.name);
+    if (key.empty()) continue;
+    if (key.rfind("tensorflow", 0) == 0 || key.rfind("tf-nightly", 0) == 0 || key == "torch" ||
+        key == "jaxlib")
+      dist.wheel = root.read(folder + "/WHEEL", 16 << 10).value_or("");
+    auto [it, inserted] = env->dists.emplace(key, dist);
+    // Two versions side by side: a broken upgrade. The newer one is what its files are of.
+    if (!inserted && compare_versions(dist.version, it->second.version) > 0) it->second = dist;
+  }
+}
+
+void read_conda(const Root& root, const std::string& prefix, Environment* env) {
+  for (const std::string& name : root.list(prefix + "/conda-meta", 20000)) {
+    if (name.size() < 6 || name.substr(name.size() - 5) != ".json") continue;
+    // NAME-VERSION-BUILD.json: enough, unless the content says more.
+    std::string stem = name.substr(0, name.size() - 5);
+    size_t build_at = stem.rfind('-');
+    size_t version_at =
+        build_at == stem.npos || build_at == 0 ? stem.npos : stem.rfind('-', build_at - 1);
+    CondaPackage package;
+    if (version_at != stem.npos)
+      package = {normal_name(stem.substr(0, version_at)),
+                 stem.substr(version_at + 1, build_at - version_at - 1), stem.substr(build_at + 1)};
+    static const std::set<std::string> kWanted = {"tensorflow", "tensorflow-base", "pytorch",
+                                                  "libtorch",   "jaxlib",          "jax",
+                                                  "python",     "tensorflow-gpu"};
+    if (package.name.empty() || kWanted.count(package.name) != 0) {
+      CondaPackage content =
+          parse_conda_meta(root.read(prefix + "/conda-meta/" + name, 4 << 20).value_or(""));
+      if (!content.name.empty()) package = content;
+    }
+    if (package.name.empty()) continue;
+    Dist dist;
+    dist.name = package.name;
+    dist.version = package.version;
+    dist.build = package.build;
+    env->conda[package.name] = dist;
+  }
+  if (auto it = env->conda.find("python"); it != env->conda.end()) env->python = it->second.version;
+}
+
+Environment* environment_at(std::vector<Environment>* all, const std::string& prefix,
+                            const std::string& python) {
+  for (Environment& env : *all)
+    if (env.prefix == prefix &&
+        (python.empty() || env.python.empty() || leading(env.python, 2) == python))
+      return &env;
+  all->push_back({});
+  all->back().prefix = prefix;
+  all->back().python = python;
+  return &all->back();
+}
+
+void describe(const Root& root, const Machine& machine, Environment* env) {
+  auto config = parse_assignments(root.read(env->prefix + "/pyvenv.cfg", 64 << 10).value_or(""));
+  const bool has_config = !config.empty();
+  std::string full = config["version"].empty() ? config["version_info"] : config["version"];
+  if (!full.empty()) env->python = leading(full, 3);
+  bool windows = machine.platform == "windows" || root.exists(env->prefix + "/Scripts");
+  if (has_config)
+    env->kind = "venv";
+  else if (root.exists(env->prefix + "/conda-meta"))
+    env->kind = "conda";
+  else if (env->prefix == "/usr" || env->prefix == "/usr/local")
+    env->kind = "system";
+  else if (name_of(env->prefix) == ".local")
+    env->kind = "user";
+  else
+    env->kind = "system";
+  std::string minor = leading(env->python, 2);
+  if (env->python.empty()) {
+    for (std::string base : {env->prefix, std::string("/usr")}) {
+      std::string target = name_of(root.follow(base + "/bin/python3"));
+      if (env->python.empty()) env->python = minor = python_of(target);
+    }
+    for (const std::string& name : root.list("/usr/lib"))
+      if (env->python.empty() && env->prefix == "/usr" && !python_of(name).empty())
+        env->python = minor = python_of(name);
+  }
+  if (windows)
+    env->interpreter = env->prefix + "/Scripts/python.exe";
+  else if (env->kind == "system" || env->kind == "user")
+    env->interpreter = minor.empty() ? "python3" : "python" + minor;
+  else
+    env->interpreter = env->prefix + "/bin/python";
+  if (env->kind == "system" && env->prefix != "/usr" && env->prefix != "/usr/local")
+    env->interpreter =
+        env->prefix + "/bin/python" + (root.exists(env->prefix + "/bin/python") ? "" : "3");
+}
+
+/// The system's Python sees both /usr and /usr/local; a user's packages come before them.
+void merge_system(std::vector<Environment>* all) {
+  for (size_t i = 0; i < all->size(); ++i) {
+    Environment& local = (*all)[i];
+    if (local.prefix != "/usr/local") continue;
+    for (size_t k = 0; k < all->size(); ++k) {
+      Environment& base = (*all)[k];
+      if (base.prefix != "/usr" || (!base.python.empty() && !local.python.empty() &&
+                                    leading(base.python, 2) != leading(local.python, 2)))
+        continue;
+      for (auto& [name, dist] : base.dists) local.dists.emplace(name, dist);
+      local.sites.insert(local.sites.end(), base.sites.begin(), base.sites.end());
+      local.prefix = "/usr";
+      if (local.python.empty()) local.python = base.python;
+      base.prefix.clear();
+      break;
+    }
+  }
+  std::erase_if(*all, [](const Environment& env) { return env.prefix.empty(); });
+}
+
+void mark_active(const Root& root, const Machine& machine, std::vector<Environment>* all) {
+  auto mark = [&](const std::string& prefix, const std::string& proof) {
+    if (prefix.empty()) return false;
+    for (Environment& env : *all)
+      if (env.prefix == normal_path(prefix)) {
+        env.active = true;
+        env.active_proof = proof;
+        return true;
+      }
+    return false;
+  };
+  if (mark(machine.variable("VIRTUAL_ENV"), "VIRTUAL_ENV names it.")) return;
+  if (mark(machine.variable("CONDA_PREFIX"), "CONDA_PREFIX names it.")) return;
+  for (std::string_view dir : split(machine.variable("PATH"), ':')) {
+    if (dir.empty() || dir[0] != '/') continue;
+    for (std::string name : {"/python", "/python3"}) {
+      std::string path = normal_path(dir) + name;
+      if (!root.exists(path)) continue;
+      if (mark(parent_of(normal_path(dir)), "PATH finds " + path + " first.")) return;
+      return;  // the first Python of the path has no packages: none of these is the active one
+    }
+  }
+}
+
+}  // namespace
+
+EnvironmentSearch find_environments(const Root& root, const Machine& machine,
+                                    const std::string& wanted) {
+  EnvironmentSearch out;
+  Walk walk(root);
+  std::string only = wanted.empty() ? "" : normal_path(wanted);
+  if (!only.empty()) {
+    std::string name = name_of(only);
+    if (name.rfind("python", 0) == 0) only = parent_of(parent_of(only));
+    if (name == "site-packages" || name == "dist-packages")
+      only = parent_of(parent_of(parent_of(only)));
+    if (name == "bin") only = parent_of(only);
+  }
+  walk.run(only);
+  out.incomplete = walk.incomplete;
+  for (const Site& site : walk.sites) {
+    if (out.environments.size() >= kMaxEnvironments) break;
+    Environment* env = environment_at(&out.environments, site.prefix, site.python);
+    env->sites.push_back(site.path);
+    read_dists(root, site.path, env);
+  }
+  for (const std::string& prefix : walk.conda_prefixes)
+    read_conda(root, prefix, environment_at(&out.environments, prefix, ""));
+  for (Environment& env : out.environments) describe(root, machine, &env);
+  merge_system(&out.environments);
+  // A venv may see the system's packages too.
+  for (Environment& env : out.environments) {
+    auto config = parse_assignments(root.read(env.prefix + "/pyvenv.cfg", 64 << 10).value_or(""));
+    if (lower(config["include-system-site-packages"]) != "true") continue;
+    for (const Environment& base : out.environments)
+      if (base.prefix == "/usr" && leading(base.python, 2) == leading(env.python, 2))
+        for (const auto& [name, dist] : base.dists) env.dists.emplace(name, dist);
+  }
+  if (!only.empty()) {
+    std::erase_if(out.environments, [&](const Environment& env) { return env.prefix != only; });
+    for (Environment& env : out.environments)
+      env.active = true, env.active_proof = "--python names it.";
+  } else {
+    mark_active(root, machine, &out.environments);
+  }
+  return out;
+}
+
+const Environment* environment_of_interpreter(const Root& root, const std::vector<Environment>& all,
+                                              const std::string& path) {
+  std::string prefix = parent_of(parent_of(path));
+  for (const Environment& env : all)
+    if (env.prefix == prefix) return &env;
+  std::string target = root.follow(path);
+  for (const Environment& env : all)
+    if (env.prefix == parent_of(parent_of(target))) return &env;
+  return nullptr;
+}
+
+}  // namespace tracefire::doctor

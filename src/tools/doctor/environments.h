@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Python environments (venv, conda, system, user) and what is installed in each, found by walking
+// the tree; nothing is run.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tools/doctor/machine.h"
+#include "tools/doctor/read/packages.h"
+#include "tools/doctor/root.h"
+
+namespace tracefire::doctor {
+
+/// One installed distribution.
+struct Dist {
+  std::string name;  ///< as its METADATA writes it
+  std::string version;
+  std::string folder;  ///< its dist-info, "" for a conda package
+  std::string site;    ///< the folder of packages that holds it
+  std::vector<Requirement> requirements;
+  std::string build;  ///< conda's build string
+  std::string wheel;  ///< its WHEEL file, of frameworks only: the tags tell system and processor
+};
+
+struct Environment {
+  std::string prefix;       ///< "/opt/venv"
+  std::string kind;         ///< "venv", "conda", "system", "user"
+  std::string python;       ///< version, "" where nothing tells it
+  std::string interpreter;  ///< path for commands: "/opt/venv/bin/python"
+  std::vector<std::string> sites;
+  std::map<std::string, Dist> dists;  ///< by normal name; pip's
+  std::map<std::string, Dist> conda;  ///< by name; conda's
+  bool active = false;
+  std::string active_proof;
+
+  const Dist* dist(const std::string& normal_name) const {
+    auto it = dists.find(normal_name);
+    return it == dists.end() ? nullptr : &it->second;
+  }
+  /// "/opt/venv/bin/python -m pip"
+  std::string pip() const { return interpreter + " -m pip"; }
+};
+
+struct EnvironmentSearch {
+  std::vector<Environment> environments;
+  std::string incomplete;  ///< a sentence where the walk was cut short
+};
+
+/// `wanted` is what --python gave: an interpreter, an environment or a folder of packages; then
+/// that one alone is read.
+EnvironmentSearch find_environments(const Root& root, const Machine& machine,
+                                    const std::string& wanted);
+
+/// The environment whose interpreter is `path`, null where none is.
+const Environment* environment_of_interpreter(const Root& root, const std::vector<Environment>& all,
+                                              const std::string& path);
+
+}  // namespace tracefire::doctor

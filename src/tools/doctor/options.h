@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command line of the doctor.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace tracefire::doctor {
+
+enum class Form { kText, kJson, kHtml };
+
+struct Options {
+  bool plan = false;  ///< doctor plan: what fits, before anything is installed
+  bool help = false;
+  bool live_tests = true;  ///< --no-tests leaves them out
+  Form form = Form::kText;
+  std::string root, log, python, framework, framework_release, data, output;
+  std::map<std::string, std::string> env;
+  std::string error;  ///< what is wrong with the arguments, "" where nothing is
+};
+
+Options parse_options(const std::vector<std::string>& arguments);
+/// The text of --help.
+std::string usage();
+
+}  // namespace tracefire::doctor

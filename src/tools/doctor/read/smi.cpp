@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/doctor/read/smi.h"
+
+#include "tools/doctor/text.h"
+
+namespace tracefire::doctor {
+
+namespace {
+
+constexpr size_t kMaxRows = 256;
+
+std::string without_unit(std::string_view value) {
+  std::string_view text = trim(value);
+  for (std::string_view unit : {" MiB", " W", " %", " MHz", " C"})
+    if (text.size() > unit.size() && text.substr(text.size() - unit.size()) == unit &&
+        is_version(trim(text.substr(0, text.size() - unit.size()))))
+      text = trim(text.substr(0, text.size() - unit.size()));
+  return std::string(text);
+}
+
+}  // namespace
+
+std::vector<SmiRow> parse_smi_csv(std::string_view text) {
+  std::vector<SmiRow> rows;
+  std::vector<std::string> header;
+  for (std::string_view line : lines_of(text, 4096)) {
+    if (trim(line).empty()) continue;
+    std::vector<std::string_view> cells = split(line, ',');
+    std::string_view first = trim(cells[0]);
+    bool names = header.empty() || first == "index" || first == "pid" || first == "gpu_uuid";
+    if (names) {
+      header.clear();
+      for (std::string_view cell : cells)
+        header.push_back(lower(trim(cell.substr(0, cell.find(" [")))));
+      continue;
+    }
+    if (rows.size() == kMaxRows) break;
+    SmiRow row;
+    for (size_t i = 0; i < cells.size() && i < header.size(); ++i)
+      row[header[i]] = without_unit(cells[i]);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::vector<SmiEntry> parse_smi_q(std::string_view text) {
+  std::vector<SmiEntry> entries;
+  std::vector<std::pair<size_t, std::string>> open;  // indentation and key of the sections around
+  for (std::string_view line : lines_of(text, 20000)) {
+    size_t indent = line.find_first_not_of(" \t");
+    if (indent == line.npos) continue;
+    size_t colon = line.find(" : ");
+    if (colon == line.npos && line.back() == ':') colon = line.size() - 1;
+    std::string key(trim(line.substr(0, colon)));
+    while (!open.empty() && open.back().first >= indent) open.pop_back();
+    std::vector<std::string> above;
+    for (const auto& section : open) above.push_back(section.second);
+    if (colon != line.npos) {
+      std::string_view value =
+          colon + 3 <= line.size() ? line.substr(colon + 3) : std::string_view();
+      entries.push_back({join(above, " / "), key, std::string(trim(value))});
+    }
+    if (open.size() < 16) open.emplace_back(indent, key);
+  }
+  return entries;
+}
+
+SmiList parse_smi_list(std::string_view text) {
+  SmiList out;
+  for (std::string_view line : lines_of(text, 1024)) {
+    std::string uuid = between(line, "UUID: ", ")");
+    std::string_view words = trim(line);
+    if (words.rfind("GPU ", 0) == 0) {
+      out.gpu_names.push_back(between(words, ": ", "("));
+      if (!uuid.empty()) out.gpu_uuids.push_back(uuid);
+    } else if (words.rfind("MIG", 0) == 0 && !uuid.empty()) {
+      out.mig_uuids.push_back(uuid);
+    }
+  }
+  return out;
+}
+
+SmiTable parse_smi_table(std::string_view text) {
+  SmiTable out;
+  out.tool_version = find_version(between(text, "NVIDIA-SMI ", "|\n"));
+  out.driver_version = find_version(between(text, "Driver Version: ", "|\n"));
+  out.cuda_version = find_version(between(text, "CUDA Version: ", "|\n"));
+  out.no_mig_devices = contains(text, "No MIG devices found");
+  bool processes = false;
+  for (std::string_view line : lines_of(text, 4096)) {
+    if (line.empty() || line.front() != '|') continue;
+    if (contains(line, "Processes:")) processes = true;
+    if (!processes) {
+      out.exclusive |= contains(line, "E. Process") || contains(line, "E. Thread");
+      out.prohibited |= contains(line, "Prohibited");
+      std::vector<std::string_view> cells = split(line, '|');
+      for (std::string_view cell : cells) out.mig_enabled |= trim(cell) == "Enabled";
+      continue;
+    }
+    std::vector<std::string> words;
+    for (std::string_view word : split(line.substr(1), ' '))
+      if (!trim(word).empty()) words.emplace_back(trim(word));
+    for (size_t i = 1; i + 1 < words.size(); ++i)
+      if (words[i + 1] == "C" || words[i + 1] == "G" || words[i + 1] == "C+G") {
+        if (words[i + 1] != "G" && words[i].find_first_not_of("0123456789") == std::string::npos)
+          out.process_ids.push_back(words[i]);
+        break;
+      }
+  }
+  return out;
+}
+
+}  // namespace tracefire::doctor

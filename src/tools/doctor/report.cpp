@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/doctor/report.h"
+
+#include <cstdio>
+
+#include "tools/doctor/text.h"
+
+namespace tracefire::doctor {
+
+namespace {
+
+std::string percent(double confidence) {
+  char buffer[16];
+  std::snprintf(buffer, sizeof buffer, "%.0f %%", confidence * 100);
+  return buffer;
+}
+
+}  // namespace
+
+int exit_code(const Report& report) {
+  return report.verdict == "gpu-ok"         ? 0
+         : report.verdict == "gpu-broken"   ? 1
+         : report.verdict == "gpu-degraded" ? 3
+                                            : 4;
+}
+
+Report made_safe(Report report) {
+  auto safe = [](std::string& text) { text = printable(redact(text), 4000); };
+  safe(report.summary);
+  for (std::string& line : report.inventory) safe(line);
+  for (Finding& finding : report.findings) {
+    safe(finding.kind);
+    safe(finding.fix);
+    for (std::string& line : finding.evidence) safe(line);
+  }
+  return report;
+}
+
+// One line a sentence, so that each can be found again in the JSON; the terminal breaks lines.
+std::string as_text(const Report& report) {
+  std::string out = report.verdict + "\n" + report.summary + "\n";
+  bool notes = false;
+  for (const Finding& finding : report.findings) {
+    if (!finding.fault() && !notes) out += "\nNotes\n";
+    notes |= !finding.fault();
+    if (finding.fault())
+      out +=
+          "\n" + finding.severity + " " + finding.kind + " (" + percent(finding.confidence) + ")\n";
+    else
+      out += "  " + finding.kind + "\n";
+    for (const std::string& line : finding.evidence)
+      out += (finding.fault() ? "  " : "    ") + line + "\n";
+    if (!finding.fix.empty()) out += "  Fix\n  " + finding.fix + "\n";
+  }
+  out += "\nWhat is here\n";
+  for (const std::string& line : report.inventory) out += "  " + line + "\n";
+  return out;
+}
+
+std::string as_json(const Report& report) {
+  Json findings = Json::array();
+  for (const Finding& finding : report.findings) {
+    findings.push_back({{"kind", finding.kind},
+                        {"severity", finding.severity},
+                        {"confidence", finding.confidence},
+                        {"evidence", finding.evidence},
+                        {"fix", finding.fix}});
+  }
+  Json out = {{"schema", "tracefire.doctor/1"},
+              {"verdict", report.verdict},
+              {"summary", report.summary},
+              {"inventory", report.inventory},
+              {"findings", findings}};
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string as_html(const Report& report) {
+  std::string out =
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>tracefire doctor: " +
+      html_text(report.verdict) +
+      "</title>\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+      "style-src 'unsafe-inline'\">\n<style>\n"
+      "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 "
+      "1rem;color:#1b1b1b;background:#fff}\n"
+      "code{font:14px/1.5 "
+      "ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere;display:block;background:"
+      "#f3f3f3;padding:.6rem;border-radius:4px}\n"
+      "section{border-left:4px solid #888;padding:.1rem 1rem;margin:1rem "
+      "0}.error{border-color:#b3261e}.warning{border-color:#9a6700}\n"
+      "@media "
+      "(prefers-color-scheme:dark){body{color:#e6e6e6;background:#141414}code{background:#222}}\n</"
+      "style></head><body>\n";
+  out += "<h1>" + html_text(report.verdict) + "</h1>\n<p>" + html_text(report.summary) + "</p>\n";
+  for (const Finding& finding : report.findings) {
+    out += "<section class=\"" + html_text(finding.severity) + "\"><h2>" + html_text(finding.kind) +
+           "</h2>\n<p>" + html_text(finding.severity) + ", " + percent(finding.confidence) +
+           "</p>\n<ul>\n";
+    for (const std::string& line : finding.evidence) out += "<li>" + html_text(line) + "</li>\n";
+    out += "</ul>\n";
+    if (!finding.fix.empty()) out += "<p>Fix</p><code>" + html_text(finding.fix) + "</code>\n";
+    out += "</section>\n";
+  }
+  out += "<h2>What is here</h2>\n<ul>\n";
+  for (const std::string& line : report.inventory) out += "<li>" + html_text(line) + "</li>\n";
+  return out + "</ul>\n</body></html>\n";
+}
+
+}  // namespace tracefire::doctor

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/doctor/survey.h"
+
+#include "tools/doctor/derive.h"
+#include "tools/doctor/inventory.h"
+#include "tools/doctor/text.h"
+#include "tools/doctor/version.h"
+
+namespace tracefire::doctor {
+
+namespace {
+
+int badness(const std::string& verdict) {
+  return verdict == "gpu-broken"     ? 3
+         : verdict == "cpu-only"     ? 2
+         : verdict == "gpu-degraded" ? 1
+                                     : 0;
+}
+
+std::string worse(const std::string& a, const std::string& b) {
+  return badness(b) > badness(a) ? b : a;
+}
+
+/// What holds where nothing is found: a machine without a GPU computes on the CPU.
+std::string plain_verdict(const Machine& machine) {
+  return machine.gpu == Presence::kPresent || machine.wsl ? "gpu-ok" : "cpu-only";
+}
+
+std::string verdict_of(const std::vector<Finding>& findings, const Machine& machine,
+                       const std::string& environment) {
+  std::string verdict = plain_verdict(machine);
+  for (const Finding& finding : findings)
+    if (finding.fault() &&
+        (environment.empty() || finding.environment.empty() || finding.environment == environment))
+      verdict = worse(verdict, finding.verdict.empty() ? "gpu-degraded" : finding.verdict);
+  return verdict;
+}
+
+std::string summary_of(const Survey& survey, const std::vector<Finding>& findings,
+                       const std::string& verdict) {
+  const Finding* first = findings.empty() || !findings[0].fault() ? nullptr : &findings[0];
+  if (first != nullptr) {
+    size_t more = 0;
+    for (const Finding& finding : findings) more += finding.fault() && finding.kind != first->kind;
+    std::string tail = more == 0   ? ""
+                       : more == 1 ? " One more fault is listed below."
+                                   : " " + std::to_string(more) + " more faults are listed below.";
+    return first->evidence[0] + tail;
+  }
+  if (verdict == "cpu-only")
+    return "No NVIDIA GPU was found, so everything runs on the CPU; nothing is at fault.";
+  std::string ready;
+  for (const Surveyed& surveyed : survey.environments)
+    for (const Framework& framework : surveyed.frameworks)
+      if (framework.build == Build::kGpu)
+        ready += (ready.empty() ? "" : ", ") + framework.product + " " + framework.version;
+  return ready.empty() ? "The GPU's driver is in order; no framework with GPU support is installed."
+                       : "No fault was found: the driver is in order, and " + ready + " can use " +
+                             survey.facts.get("gpu.name") + ".";
+}
+
+}  // namespace
+
+Survey make_survey(const Root& root, const Data& data, Machine machine, const Question& question) {
+  Survey survey;
+  survey.machine = std::move(machine);
+  EnvironmentSearch search = find_environments(root, survey.machine, question.python);
+  if (!search.incomplete.empty())
+    root.note_unread("The whole tree", search.incomplete.substr(0, search.incomplete.size() - 1));
+  // A wheel for another system: the tree is of that system, whatever else it lacks.
+  for (const Environment& env : search.environments)
+    for (const auto& [name, dist] : env.dists) {
+      if (name == "tensorflow-intel" || contains(dist.wheel, "-win_"))
+        survey.machine.platform = "windows";
+      if (name == "tensorflow-macos" || contains(dist.wheel, "-macosx_"))
+        survey.machine.platform = "darwin";
+    }
+  for (Environment& env : search.environments) {
+    Surveyed surveyed;
+    surveyed.frameworks = find_frameworks(root, survey.machine, data, env);
+    surveyed.env = std::move(env);
+    survey.environments.push_back(std::move(surveyed));
+  }
+  std::vector<Environment> environments;
+  for (const Surveyed& surveyed : survey.environments) environments.push_back(surveyed.env);
+  survey.facts = machine_facts(root, survey.machine, data, environments);
+  request_facts(root, survey.machine, data, survey.environments, question.framework, &survey.facts);
+  return survey;
+}
+
+Report make_report(const Root& root, const Data& data, const Survey& survey,
+                   const Question& question, std::vector<Finding> live_findings,
+                   std::vector<std::string> live_lines) {
+  Report report;
+  std::vector<Finding> findings = apply_rules(data, "machine", survey.facts, "", "");
+  bool any_active = false;
+  for (const Surveyed& surveyed : survey.environments) any_active |= surveyed.env.active;
+  auto add = [&](std::vector<Finding> more, bool counts) {
+    for (Finding& finding : more) {
+      if (!counts) finding.severity = "info";
+      findings.push_back(std::move(finding));
+    }
+  };
+  for (const Surveyed& surveyed : survey.environments) {
+    Facts env_facts = environment_facts(survey.facts, surveyed.env, surveyed.frameworks);
+    python_facts(data, surveyed, &env_facts);
+    bool counts = !any_active || surveyed.env.active;
+    add(apply_rules(data, "environment", env_facts, surveyed.env.prefix, ""),
+        counts || !question.framework.empty());
+    for (const Framework& framework : surveyed.frameworks) {
+      Facts facts = framework_facts(env_facts, root, survey.machine, data, surveyed.env,
+                                    surveyed.frameworks, framework);
+      facts.set("fw.install", install_words(framework.id));
+      if (std::string newest = env_facts.get("old." + framework.id); !newest.empty())
+        facts.set("fw.python_old", newest, env_facts.evidence("old." + framework.id));
+      bool asked = question.framework.empty() || question.framework == framework.id ||
+                   (question.framework == "keras" && framework.id == "tensorflow");
+      add(apply_rules(data, "framework", facts, surveyed.env.prefix, framework.id),
+          counts && asked);
+    }
+  }
+  // Where the device layer has a known fault, a trial that fails is its consequence.
+  bool explained = false;
+  for (const Finding& finding : settle(findings))
+    explained |= finding.fault() && finding.environment.empty() &&
+                 (finding.verdict == "gpu-broken" || finding.verdict == "cpu-only");
+  add(std::move(live_findings), !explained);
+  report.findings = settle(std::move(findings));
+  report.verdict = verdict_of(report.findings, survey.machine, "");
+  report.summary = summary_of(survey, report.findings, report.verdict);
+  auto verdict_for = [&](const std::string& prefix) {
+    return verdict_of(report.findings, survey.machine, prefix);
+  };
+  report.inventory = inventory_lines(root, survey, verdict_for);
+  report.inventory.insert(report.inventory.end(), live_lines.begin(), live_lines.end());
+  for (const std::string& line : root.unread()) report.inventory.push_back(line);
+  return report;
+}
+
+}  // namespace tracefire::doctor

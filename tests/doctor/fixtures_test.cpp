@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every tree of tests/data/doctor gets exactly its faults, with and without the framework's log,
+// and also when paths, versions and neighbours change.
+#include <doctest/doctest.h>
+
+#include <functional>
+
+#include "doctor/fixture.h"
+
+namespace tracefire::test {
+
+namespace {
+
+constexpr const char* kLog = "/captured/framework.log";
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+/// Replaces in paths, contents, link targets and variables.
+Fixture with(Fixture fixture, const std::string& from, const std::string& to) {
+  Tree files;
+  for (auto& [path, content] : fixture.files) {
+    FixtureJson changed = content;
+    if (content.is_string()) changed = replaced(content.get<std::string>(), from, to);
+    if (content.is_object() && content.contains("symlink"))
+      changed["symlink"] = replaced(content["symlink"].get<std::string>(), from, to);
+    files[replaced(path, from, to)] = changed;
+  }
+  fixture.files = std::move(files);
+  for (auto& [name, value] : fixture.env) value = replaced(value, from, to);
+  return fixture;
+}
+
+void check(const Fixture& fixture, const std::string& how, bool faults_only) {
+  TreeOnDisk tree(fixture.files);
+  Answer answer = ask_doctor(tree.root(), fixture.env, fixture.arguments);
+  for (const std::string& problem : mismatches(fixture, answer, faults_only))
+    FAIL_CHECK(fixture.id << how << ": " << problem);
+}
+
+bool about_python(const Fixture& fixture) {
+  for (const auto& kind : fixture.expect.at("finding_kinds"))
+    if (kind.get<std::string>().rfind("python-", 0) == 0) return true;
+  return fixture.id.find("py3") != std::string::npos;
+}
+
+bool has_venv(const Fixture& fixture) { return fixture.files.count("/opt/venv/pyvenv.cfg") != 0; }
+
+/// A change that must not change what is found.
+struct Change {
+  std::string how;
+  std::function<bool(Fixture*)> apply;  ///< false where it does not apply
+};
+
+std::vector<Change> changes() {
+  std::vector<Change> out;
+  out.push_back({" without log", [](Fixture* fixture) {
+                   return !fixture->needs_log && fixture->files.erase(kLog) != 0;
+                 }});
+  out.push_back({" in another venv", [](Fixture* fixture) {
+                   if (!has_venv(*fixture)) return false;
+                   *fixture = with(*fixture, "/opt/venv", "/srv/app/.venv-2");
+                   return true;
+                 }});
+  out.push_back({" in conda", [](Fixture* fixture) {
+                   if (!has_venv(*fixture)) return false;
+                   fixture->files.erase("/opt/venv/pyvenv.cfg");
+                   *fixture = with(*fixture, "/opt/venv", "/opt/miniforge3/envs/ml");
+                   fixture->files["/opt/miniforge3/envs/ml/conda-meta/history"] =
+                       "==> 2026-01-01 <==\n";
+                   return true;
+                 }});
+  out.push_back({" in dist-packages", [](Fixture* fixture) {
+                   if (!has_venv(*fixture) || fixture->env.count("VIRTUAL_ENV") != 0) return false;
+                   fixture->files.erase("/opt/venv/pyvenv.cfg");
+                   *fixture = with(*fixture, "/opt/venv/lib", "/usr/local/lib");
+                   *fixture = with(*fixture, "site-packages", "dist-packages");
+                   return true;
+                 }});
+  for (std::string minor : {"3.10", "3.12"})
+    out.push_back({" on Python " + minor, [minor](Fixture* fixture) {
+                     if (!has_venv(*fixture) || about_python(*fixture)) return false;
+                     *fixture = with(*fixture, "python3.11", "python" + minor);
+                     fixture->files["/opt/venv/pyvenv.cfg"] =
+                         "home = /usr/bin\nversion = " + minor + ".4\n";
+                     return true;
+                   }});
+  out.push_back({" with other patch versions", [](Fixture* fixture) {
+                   Fixture before = *fixture;
+                   for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
+                            {"550.54.15", "550.163.01"},
+                            {"535.183.01", "535.247.01"},
+                            {"580.65.06", "580.95.05"},
+                            {"570.124.06", "570.195.03"},
+                            {"2.20.0", "2.20.1"},
+                            {"2.6.0", "2.6.1"},
+                            {"2.18.0", "2.18.1"},
+                            {"9.10.2.21", "9.10.1.4"},
+                            {"1.26.4", "1.26.3"},
+                            {"3.11.9", "3.11.2"}})
+                     *fixture = with(*fixture, from, to);
+                   return fixture->files != before.files;
+                 }});
+  out.push_back({" beside another environment", [](Fixture* fixture) {
+                   if (!has_venv(*fixture)) return false;
+                   fixture->files["/srv/tools/venv/pyvenv.cfg"] =
+                       "home = /usr/bin\nversion = 3.12.3\n";
+                   for (std::string name : {"requests-2.32.3", "black-24.4.2", "numpy-2.2.1"}) {
+                     std::string folder =
+                         "/srv/tools/venv/lib/python3.12/site-packages/" + name + ".dist-info";
+                     size_t dash = name.find('-');
+                     fixture->files[folder + "/METADATA"] =
+                         "Metadata-Version: 2.1\nName: " + name.substr(0, dash) +
+                         "\nVersion: " + name.substr(dash + 1) + "\n";
+                   }
+                   return true;
+                 }});
+  return out;
+}
+
+/// The recorded fixtures, or with `made` those of own.json, under every change.
+void check_changed(bool made) {
+  for (const Change& change : changes()) {
+    int changed = 0;
+    for (Fixture fixture : all_fixtures()) {
+      if ((fixture.id.rfind("own-", 0) == 0) != made || !change.apply(&fixture)) continue;
+      ++changed;
+      check(fixture, change.how, true);
+    }
+    CHECK_MESSAGE(changed > 9, change.how);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("doctor: every fixture has exactly its faults") {
+  for (const Fixture& fixture : all_fixtures()) check(fixture, "", false);
+}
+
+TEST_CASE("doctor: paths, versions, neighbours and a missing log change nothing") {
+  check_changed(false);
+}
+
+TEST_CASE("doctor: the same for the made fixtures [deep]") { check_changed(true); }
+
+}  // namespace tracefire::test

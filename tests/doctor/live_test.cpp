@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Trials in processes of their own: limits, and the emulated NVIDIA libraries.
+#include "tools/doctor/live/live.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include "nvidia/emulator_setup.h"
+#include "support/paths.h"
+#include "support/skip.h"
+#include "tools/doctor/live/child.h"
+#include "tools/doctor/text.h"
+
+namespace tracefire::doctor {
+
+TEST_CASE("doctor: a trial cannot take the doctor with it") {
+  CHECK(run_child([] { return std::string("fine"); }, 5).output == "fine");
+  ChildResult crash = run_child(
+      []() -> std::string {
+        ::raise(SIGSEGV);
+        return "";
+      },
+      5);
+  CHECK(crash.signal == SIGSEGV);
+  CHECK(crash.trouble(5).find("signal") != std::string::npos);
+  auto begin = std::chrono::steady_clock::now();
+  ChildResult hang = run_child(
+      []() -> std::string {
+        for (;;) ::pause();
+      },
+      1);
+  CHECK(hang.timed_out);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(4));
+  ChildResult thrown = run_child([]() -> std::string { throw std::runtime_error("no"); }, 5);
+  CHECK(thrown.status == 1);
+  CHECK(thrown.output == "no");
+  CHECK(run_program({"/bin/sh", "-c", "echo $A"}, {"A=b"}, 5).output == "b\n");
+}
+
+TEST_CASE("doctor: what another user could have changed is not trusted") {
+  CHECK(trusted_file("/bin/sh"));
+  test::TempDir dir;
+  dir.write("lib/x.so", "x");
+  CHECK(trusted_file(dir.path("lib/x.so")));
+  std::filesystem::permissions(dir.path("lib"), std::filesystem::perms::others_write,
+                               std::filesystem::perm_options::add);
+  CHECK_FALSE(trusted_file(dir.path("lib/x.so")));
+  CHECK_FALSE(trusted_file(dir.path("none")));
+}
+
+TEST_CASE("doctor: the emulated GPU is tried out") {
+  std::string emulator = test::binary_dir() + "/tests/libtf_cuda_emulator.so";
+  if (!std::filesystem::exists(emulator)) return test::skip("the emulator is not built");
+  test::TempDir dir;
+  for (const char* name :
+       {"libcuda.so.1", "libnvidia-ml.so.1", "libnvrtc.so.13", "libcublasLt.so.13"})
+    std::filesystem::copy_file(emulator, dir.path(name));
+  Survey survey;
+  survey.machine.gpu = Presence::kPresent;
+  survey.machine.libcuda.path = dir.path("libcuda.so.1");
+  survey.machine.libnvml.path = dir.path("libnvidia-ml.so.1");
+  survey.machine.ld_dirs = {dir.path()};
+  test::ScopedEnv way("LD_LIBRARY_PATH", dir.path());
+  Root root("");
+  Data data;
+  Machine machine = survey.machine;
+  add_live_facts(root, data, &machine);
+  REQUIRE(machine.smi_rows.size() == 1);
+  CHECK(machine.smi_rows[0]["name"] == "Emulated GPU");
+  {
+    test::ScopedEnv fails("TF_EMU_NVML", "18");
+    Machine broken = survey.machine;
+    add_live_facts(root, data, &broken);
+    CHECK(broken.smi_text.find("Driver/library version mismatch") != std::string::npos);
+  }
+  LiveResults good = run_live_tests(root, survey, "");
+  for (const std::string& line : good.lines) MESSAGE(line);
+  // A cuDNN of this machine cannot work on an emulated GPU; its trial alone may fail.
+  for (const Finding& finding : good.findings)
+    CHECK_MESSAGE(finding.evidence[0].find("cuDNN") != std::string::npos, finding.evidence[0]);
+  REQUIRE(good.lines.size() == 7);
+  for (size_t i = 0; i < 5; ++i)
+    CHECK_MESSAGE(good.lines[i].find("failed") == std::string::npos, good.lines[i]);
+  CHECK(good.lines[3].find("agrees with the CPU") != std::string::npos);
+  CHECK(good.lines[4].find("agrees with the CPU") != std::string::npos);
+  {
+    test::ScopedEnv fails("TF_EMU_INIT", "802");
+    LiveResults bad = run_live_tests(root, survey, "");
+    REQUIRE(bad.findings.size() == 1);
+    CHECK(bad.findings[0].kind == "live-test");
+    CHECK(bad.lines.size() == 1);
+  }
+}
+
+}  // namespace tracefire::doctor
