@@ -18,7 +18,6 @@ concat string string string -> string
 constant -> string
 gather string int64 -> string
 reverse string -> string
-scatter string int32 string -> string
 slice string -> string
 transpose string -> string
 )";
