@@ -16,10 +16,14 @@ REFERENCE = pathlib.Path(__file__).parent / "recorded" / "reference.json"
 # program: verdict, grade (None: any), the largest cause (None: any), classes that must be among the kernels
 EXPECTED = {
     "torch_exact": ("on-gpu", None, None, {"matmul", "convolution", "attention", "elementwise", "optimizer", "normalisation"}),
+    "torch_healthy": ("on-gpu", "healthy", None, {"matmul", "convolution", "elementwise"}),
     "jax_healthy": ("on-gpu", "healthy", None, {"matmul", "convolution", "elementwise"}),
     "torch_cpu_only": ("on-cpu", None, None, set()),
     "jax_cpu_only": ("on-cpu", None, None, set()),
-    "torch_input_bound": ("on-gpu", "idle", "input", {"matmul", "convolution"}),
+    "torch_input_bound": ("on-gpu", "low", "input", {"matmul", "convolution"}),
+    "jax_input_bound": ("on-gpu", "low", "input", {"matmul", "convolution"}),
+    "torch_sync_bound": ("on-gpu", None, "synchronisation", {"matmul"}),
+    "torch_ranks": ("on-gpu", "healthy", None, {"matmul"}),
     "torch_launch_bound": ("on-gpu", "idle", "launch", {"matmul", "elementwise"}),
     "torch_copy_bound": ("on-gpu", "idle", "copy", {"matmul"}),
     "torch_cpu_fallback": ("partly-on-gpu", "idle", "cpu_fallback", {"matmul"}),
