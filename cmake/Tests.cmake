@@ -14,7 +14,7 @@ set_property(SOURCE "${PROJECT_SOURCE_DIR}/tests/support/paths.cpp" APPEND PROPE
   "TRACEFIRE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"" "TRACEFIRE_BINARY_DIR=\"${PROJECT_BINARY_DIR}\"")
 
 # Folders that share a program with others; any other folder is a program of its own.
-set(program_core base graph grad trace compile runtime engine null)
+set(program_core base graph grad trace compile runtime engine null regressions)
 set(program_backends api ref cpu cuda nvidia)
 set(program_lib data nn dist io)
 set(program_tools observe doctor monitor inject cli)

@@ -14,11 +14,16 @@ std::vector<Value> expand_one_hot(Builder& b, const Node& node, const std::vecto
   // Narrow indices would meet the same number twice where the depth is beyond their range.
   const DType dtype = dtype_size(b.dtype(indices)) < 4 ? DType::kI32 : b.dtype(indices);
   if (dtype != b.dtype(indices)) indices = b.op("cast", {indices}, {{"dtype", dtype}});
-  Shape column = b.shape(indices);
-  column.push_back(1);
+  // The classes lie on their own axis of the result; both sides have 1 where the other one varies.
+  const int rank = full.rank();
+  const int64_t given = node.attrs.integer("axis");
+  const int axis = static_cast<int>(given < 0 ? given + rank : given);
+  Shape column, classes;
+  for (int i = 0; i < rank; ++i) column.push_back(i == axis ? Dim(1) : full[i]);
+  for (int i = axis; i < rank; ++i) classes.push_back(i == axis ? depth : 1);
   const Value wanted = b.op("reshape", {indices}, {{"shape", column}});
   const Value place =
-      b.op("iota", {}, {{"dtype", dtype}, {"shape", Shape{depth}}, {"axis", int64_t{0}}});
+      b.op("iota", {}, {{"dtype", dtype}, {"shape", classes}, {"axis", int64_t{0}}});
   const Value hit = b.op("equal", {wanted, place});
   if (node.outputs[0].dtype == DType::kBool) return {hit};
   return {b.op("cast", {hit}, {{"dtype", node.outputs[0].dtype}})};
