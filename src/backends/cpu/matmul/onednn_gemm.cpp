@@ -8,6 +8,7 @@
 
 #if TRACEFIRE_HAS_ONEDNN
 #include <dlfcn.h>
+#include <signal.h>
 
 #include <cstdlib>
 #include <dnnl.hpp>
@@ -46,6 +47,27 @@ class OneOpenMpThread {
     return found;
   }
   int before_ = 1;
+};
+
+/// Keeps signals away while it lives: generated code uses scratch memory as its stack, and a
+/// handler's frame, which lies below the stack, would overwrite what is there. What arrives waits.
+/// Faults of the code itself still come through.
+class NoSignals {
+ public:
+  NoSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) {
+      sigdelset(&all, fault);
+    }
+    pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  NoSignals(const NoSignals&) = delete;
+  NoSignals& operator=(const NoSignals&) = delete;
+
+ private:
+  sigset_t before_;
 };
 
 const dnnl::engine& engine() {
@@ -106,6 +128,7 @@ class OneDnnGemm final : public Gemm {
 
   void run(const void* a, const void* b, void* c) const override {
     const OneOpenMpThread one;
+    const NoSignals quiet;
     thread_local ThreadState state;
     dnnl::memory scratch(scratch_, engine(), state.reserve(scratch_.get_size()));
     primitive_.execute(state.stream,
