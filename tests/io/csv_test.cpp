@@ -84,9 +84,10 @@ TEST_CASE("csv: every error names file, line and column, and what was there") {
       {"\n \n", 115, {"no row"}},
   };
   for (const Case& c : cases) {
-    const auto [code, text] = failure(c.text);
+    const auto failed = failure(c.text);
+    const std::string& text = failed.second;  // INFO cannot hold a structured binding in Clang 14
     INFO(c.text, " -> ", text);
-    CHECK(code == c.code);
+    CHECK(failed.first == c.code);
     for (const char* part : c.parts) CHECK(text.find(part) != std::string::npos);
   }
   CHECK(failure("a,b\n", {.header = true}).first == 115);
