@@ -63,8 +63,9 @@ Function many_results(const Variable& steps, int64_t batch, int64_t width) {
 }  // namespace
 
 TEST_CASE("an epoch that is collected gives exactly what its steps give one by one") {
-  for (const auto& [batch, width, steps] : std::vector<std::array<int64_t, 3>>{
+  for (const std::array<int64_t, 3>& sizes : std::vector<std::array<int64_t, 3>>{
            {4, 3, 5}, {2, 32, 70}, {8, 8, 64}, {1, 1, 3}, {5, 64, 1}}) {
+    const int64_t batch = sizes[0], width = sizes[1], steps = sizes[2];
     CAPTURE(batch);
     CAPTURE(width);
     const Tensor data = counted({batch * steps + 1, width});
