@@ -73,7 +73,13 @@ HostTensor tensor(DType dtype, std::vector<int64_t> sizes, const std::vector<dou
     } else {
       cpu::with_real(dtype, [&](auto tag) {
         using T = decltype(tag);
-        const T typed = static_cast<T>(static_cast<cpu::Computed<T>>(value));
+        T typed;
+        if constexpr (std::is_integral_v<T>) {  // what does not fit wraps around
+          typed = value < 0 ? static_cast<T>(static_cast<int64_t>(value))
+                            : static_cast<T>(static_cast<uint64_t>(value));
+        } else {
+          typed = static_cast<T>(static_cast<cpu::Computed<T>>(value));
+        }
         std::memcpy(element, &typed, sizeof(T));
       });
     }
