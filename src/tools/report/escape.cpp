@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/inject/escape.h"
+#include "tools/report/escape.h"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 
-namespace tracefire::inject {
+namespace tracefire::report {
 namespace {
 
 constexpr char kRedacted[] = "[redacted]";
@@ -188,4 +188,4 @@ std::vector<std::string> redacted_words(const std::vector<std::string>& words) {
   return out;
 }
 
-}  // namespace tracefire::inject
+}  // namespace tracefire::report
