@@ -28,6 +28,7 @@ HARMLESS = ["devices", "explain", "settings", "version", "completion", "help"]  
 JSON_COMMANDS = {
     "devices": [[], ["--libraries"]],
     "explain": [[], ["TF-E0101"], ["103", "kShapeMismatch"]],
+    "profile": [["--quiet", str(PROGRAM), "demo", "--epochs", "1"]],
     "prove": [["--quiet", "true"]],
     "settings": [[], ["threads"]],
     "version": [[]],
