@@ -150,8 +150,13 @@ std::string lanes(const Profile& p) {
     if (!lane.slices.empty()) out.push_back(std::move(lane));
   }
   if (out.empty()) return "";
+  double from = p.wall_us, to = 0;  // what lies before and after says nothing
+  for (const Profile::Slice& s : p.slices) {
+    from = std::min(from, s.start_us);
+    to = std::max(to, s.start_us + s.span_us);
+  }
   return "<h2>Time line</h2>" +
-         report::time_line("host time line", out, 0, p.wall_us, "start", duration_text(p.wall_us));
+         report::time_line("host time line", out, from, to, duration_text(from), duration_text(to));
 }
 
 }  // namespace

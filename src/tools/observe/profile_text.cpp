@@ -4,6 +4,7 @@
 
 #include "tools/report/escape.h"
 #include "tools/report/page.h"
+#include "tools/text/escape.h"
 #include "tracefire/profiler.h"
 
 namespace tracefire::profiler {
@@ -15,13 +16,6 @@ using report::formatted;
 using report::printable;
 
 constexpr size_t kShownRows = 20;
-
-/// Columns that UTF-8 text takes, one a code point.
-size_t columns_of(const std::string& text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
-  }));
-}
 
 /// Columns as wide as their longest text; numbers are set to the right.
 class Table {
@@ -35,13 +29,14 @@ class Table {
   std::string str() const {
     std::vector<size_t> widths(columns_.size());
     for (const auto& row : rows_) {
-      for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns_of(row[i]));
+      for (size_t i = 0; i < row.size(); ++i)
+        widths[i] = std::max(widths[i], text::display_width(row[i]));
     }
     std::string out;
     for (const auto& row : rows_) {
       std::string line;
       for (size_t i = 0; i < row.size(); ++i) {
-        const std::string room(widths[i] - columns_of(row[i]), ' ');
+        const std::string room(widths[i] - text::display_width(row[i]), ' ');
         line += (i == 0 ? "" : "  ") + (columns_[i].number ? room + row[i] : row[i] + room);
       }
       line.erase(line.find_last_not_of(' ') + 1);

@@ -20,6 +20,7 @@ constexpr char kStyle[] =
     ".on-gpu{background:#1a7f37}.partly-on-gpu{background:#9a6700}.on-cpu{background:#cf222e}"
     ".unknown{background:#57606a}svg{width:100%;height:auto}"
     "svg text{font:11px system-ui,sans-serif;fill:currentColor}"
+    "@media(max-width:40em){svg text{font-size:20px}}"
     "@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}"
     "td,th{border-color:#30363d}}";
 
