@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "tools/cli/command.h"
+#include "tools/cli_engine/interrupt.h"
 #include "tracefire/config.h"
 #include "tracefire/nn.h"
 #include "tracefire/observe.h"
