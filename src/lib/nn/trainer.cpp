@@ -104,7 +104,7 @@ Trainer::Trainer(Model& model, const data::Dataset& data, int64_t batch_size, bo
 
 void Trainer::check_truth(const Shape& predictions) const {
   check_finite_values(data_.y, "y");
-  if (const Ref<Loss>& loss = model_.training_->compiled.loss) loss->check(data_.y, predictions);
+  if (const Ref<Loss>& loss = model_.training().compiled.loss) loss->check(data_.y, predictions);
 }
 
 Tensors Trainer::arrays(StepKind kind) const {
@@ -155,7 +155,7 @@ const TracedStep& Trainer::step(StepKind kind, int64_t rows) {
   std::vector<TensorSpec> batch;
   for (const Tensor& array : arrays(kind)) batch.push_back(with_rows(array, rows));
   const auto trainable = slots_of(model_.trainable_variables());
-  std::vector<TracedStep>& steps = model_.training_->steps;
+  std::vector<TracedStep>& steps = model_.training().steps;
   for (const TracedStep& step : steps) {
     if (step.kind == kind && same(step.batch, batch) && step.trainable == trainable) return step;
   }

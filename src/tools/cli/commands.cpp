@@ -5,6 +5,7 @@
 
 namespace tracefire::cli {
 
+Command doctor_command();
 Command explain_command();
 Command monitor_command();
 Command prove_command();
@@ -15,8 +16,8 @@ Command help_command();
 
 std::vector<Command> all_commands() {
   std::vector<Command> all = product().engine_commands();
-  for (Command (*tool)() : {explain_command, monitor_command, prove_command, settings_command,
-                            version_command, completion_command, help_command}) {
+  for (Command (*tool)() : {doctor_command, explain_command, monitor_command, prove_command,
+                            settings_command, version_command, completion_command, help_command}) {
     all.push_back(tool());
   }
   return all;
