@@ -71,14 +71,14 @@ if(TARGET tracefire_program AND NOT CMAKE_CROSSCOMPILING)
 endif()
 # These work for any framework, also where libtracefire.so is not.
 tracefire_program(tracefire-doctor SOURCE src/tools/doctor/main.cpp
-                  ROOMS core/base backends/nvidia tools/text tools/doctor tools/monitor tools/inject)
+                  ROOMS core/base backends/nvidia tools/text tools/report tools/doctor tools/monitor tools/inject)
 tracefire_program(tracefire-monitor SOURCE src/tools/monitor/main.cpp
                   ROOMS core/base backends/nvidia tools/text tools/monitor)
 if(TARGET tracefire-monitor_main)
   target_compile_definitions(tracefire-monitor_main PRIVATE "TRACEFIRE_VERSION=\"${PROJECT_VERSION}\"")
 endif()
 tracefire_program(tracefire-prove SOURCE src/tools/inject/main.cpp
-                  ROOMS core/base backends/nvidia tools/text tools/inject)
+                  ROOMS core/base backends/nvidia tools/text tools/report tools/inject)
 if(TARGET tracefire-prove_main)
   target_compile_definitions(tracefire-prove_main PRIVATE "TRACEFIRE_VERSION=\"${PROJECT_VERSION}\"")
 endif()

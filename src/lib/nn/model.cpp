@@ -6,6 +6,7 @@
 #include "lib/nn/progress.h"
 #include "lib/nn/shuffle.h"
 #include "lib/nn/trainer.h"
+#include "tracefire/profiler.h"
 
 namespace tracefire::nn {
 
@@ -144,9 +145,12 @@ History Model::fit(const data::Dataset& data, const FitOptions& options) {
   try {
     for (int64_t epoch = 0; epoch < options.epochs && !history.stopped; ++epoch) {
       reset_metrics();
-      recorder.add(trainer.run_epoch(
-          StepKind::kTrain,
-          options.shuffle ? shuffled_rows(trainer.rows(), seed, epoch) : std::vector<int32_t>()));
+      std::vector<int32_t> order;
+      if (options.shuffle) {
+        const profiler::Input feed("shuffle");
+        order = shuffled_rows(trainer.rows(), seed, epoch);
+      }
+      recorder.add(trainer.run_epoch(StepKind::kTrain, order));
       if (!watched) continue;
       recorder.settle();
       Report& report = history.epochs.back();

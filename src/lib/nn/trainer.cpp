@@ -8,6 +8,7 @@
 #include "lib/nn/checks.h"
 #include "lib/nn/values.h"
 #include "tracefire/config.h"
+#include "tracefire/profiler.h"
 
 namespace tracefire::nn {
 namespace {
@@ -93,8 +94,10 @@ Trainer::Trainer(Model& model, const data::Dataset& data, int64_t batch_size, bo
   full_ = rows_ / batch_;
   rest_ = rows_ % batch_;
   const Device device = default_device();
+  profiler::Input feed("data to the device");
   data_.x = data.x.to(device);
   if (data.y.defined()) data_.y = data.y.to(device);
+  feed.stop();
   if (check_data) check_finite_values(data_.x, "x");
   // Also creates the variables.
   const TensorSpec batch = with_rows(data_.x, batch_);
@@ -169,9 +172,11 @@ const std::vector<std::string>& Trainer::names(StepKind kind) { return step(kind
 
 Tensors Trainer::run_epoch(StepKind kind, const std::vector<int32_t>& order) {
   const Tensors data = arrays(kind);
+  profiler::Input feed("order of rows");
   const Tensor rows = order.empty()
                           ? rows_in_order(false)
                           : Tensor::from_host(order.data(), DType::kI32, {full_ * batch_});
+  feed.stop();
   Tensors results = step(kind, batch_).function.run_epoch(data, rows, batch_, 0, full_);
   if (rest_ > 0) {
     const Tensor last =

@@ -8,10 +8,11 @@ namespace tracefire::cli {
 
 Command demo_command();
 Command devices_command();
+Command profile_command();
 
 namespace {
 
-std::vector<Command> engine_commands() { return {demo_command(), devices_command()}; }
+std::vector<Command> engine_commands() { return {demo_command(), devices_command(), profile_command()}; }
 
 std::vector<ProductLibrary> libraries() {
   std::vector<ProductLibrary> out;
