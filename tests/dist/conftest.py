@@ -26,17 +26,17 @@ def load_make_dist():
 
 
 def find_tarball():
-    """The tarball of this machine's processor, or why there is none to test."""
+    """The tarball of this machine's processor and "", or None and why there is none to test."""
     found = sorted((ROOT / "dist").glob(f"tracefire-tools-*-linux-{platform.machine()}.tar.gz"))
     if not found:
-        pytest.skip("no tarball in dist/: run make dist")
+        return None, "no tarball in dist/: run make dist"
     with tarfile.open(found[-1]) as archive:
         version = archive.extractfile(archive.getnames()[0] + "/VERSION").read().decode()
     of = re.search(r"^commit +(\w+)", version, re.M)[1]
     head = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True)
     if head.returncode == 0 and of not in ("unknown", head.stdout.strip()):
-        pytest.skip(f"{found[-1].name} was made from commit {of}, not from this one: run make dist")
-    return found[-1]
+        return None, f"{found[-1].name} was made from commit {of}, not from this one: run make dist"
+    return found[-1], ""
 
 
 class Tools:
@@ -62,7 +62,8 @@ class Tools:
 
 @pytest.fixture(scope="session")
 def tarball():
-    return find_tarball()
+    found, why_not = find_tarball()
+    return found or pytest.skip(why_not)
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How scripts/make_dist packs and what it refuses; needs no tarball."""
+import io
 import os
 import shutil
 import tarfile
-import io
 
 import pytest
 
@@ -49,7 +49,9 @@ def test_what_needs_more_than_the_c_library_is_refused():
 @pytest.mark.deep
 @pytest.mark.slow
 def test_a_second_build_elsewhere_is_the_same_bytes(tmp_path):
-    first = find_tarball()
+    first, why_not = find_tarball()
+    if first is None:
+        pytest.skip(why_not)
     shutil.copytree(make_dist.ROOT / "build" / "dist" / "zig", tmp_path / "work" / "zig", symlinks=True)
     make_dist.run(make_dist.ROOT / "scripts" / "make_dist", "--work", tmp_path / "work", "--out", tmp_path / "out",
                   env={**os.environ, "ZIG_GLOBAL_CACHE_DIR": str(tmp_path / "cache"),
