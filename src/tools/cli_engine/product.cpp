@@ -12,7 +12,9 @@ Command profile_command();
 
 namespace {
 
-std::vector<Command> engine_commands() { return {demo_command(), devices_command(), profile_command()}; }
+std::vector<Command> engine_commands() {
+  return {demo_command(), devices_command(), profile_command()};
+}
 
 std::vector<ProductLibrary> libraries() {
   std::vector<ProductLibrary> out;
