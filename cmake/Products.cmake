@@ -26,6 +26,7 @@ if(TRACEFIRE_STATIC_RUNTIME)
 endif()
 set_target_properties(tracefire PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
 add_library(tracefire::tracefire ALIAS tracefire)
+target_compile_definitions(room_tools_observe_sources PRIVATE "TRACEFIRE_VERSION=\"${PROJECT_VERSION}\"")
 
 include(GNUInstallDirs)
 # Where programs find libtracefire.so: beside them, in the build, and where it is installed.
@@ -59,9 +60,9 @@ endfunction()
 # The commit lies in main.cpp alone, so that a new commit compiles and links nothing else.
 add_custom_target(tracefire_build_info
   COMMAND "${CMAKE_COMMAND}" "-DSOURCE_DIR=${PROJECT_SOURCE_DIR}" "-DVERSION=${PROJECT_VERSION}"
-          "-DOUTPUT=${TRACEFIRE_GEN_DIR}/build_info.h"
+          "-DOUTPUT=${TRACEFIRE_GEN_DIR}/build_info.h" "-DPYTHON_OUTPUT=${TRACEFIRE_GEN_DIR}/_build.py"
           -P "${PROJECT_SOURCE_DIR}/cmake/BuildInfo.cmake"
-  BYPRODUCTS "${TRACEFIRE_GEN_DIR}/build_info.h"
+  BYPRODUCTS "${TRACEFIRE_GEN_DIR}/build_info.h" "${TRACEFIRE_GEN_DIR}/_build.py"
   COMMENT "" VERBATIM)
 tracefire_program(tracefire SOURCE src/tools/cli/main.cpp LIBRARY)
 add_dependencies(tracefire_main tracefire_build_info)

@@ -96,7 +96,7 @@ def test_a_wrong_file_is_an_error_that_names_the_line(cli, text, line, said):
     ],
 )
 def test_a_wrong_variable_is_an_error_like_a_wrong_file(cli, name, value, said):
-    for command in ("devices", "settings", "version"):
+    for command in ("devices", "settings", "version", "manifest"):
         done = cli(command, status=1, env={f"TRACEFIRE_{name}": value})
         assert done.out == ""
         message, hint = done.err.splitlines()

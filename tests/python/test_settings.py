@@ -128,3 +128,37 @@ def test_the_placement_log_reaches_keras_fit(run):
         assert "MatMul" in LOGGED.findall(done.stderr)
     assert not LOGGED.search(run(FIT.format("")).stderr)
 
+
+# ---- the manifest ----
+
+
+def test_the_manifest_says_what_this_process_computes_with(run):
+    program = (
+        "import json, tracefire\n"
+        "a = tracefire.manifest(seed=7)\n"
+        "print(json.dumps([a, tracefire.manifest()]))\n"
+    )
+    done = run(program, TRACEFIRE_MATMUL_PRECISION="highest", file="threads = 2\n")
+    with_seed, without = json.loads(done.stdout)
+    assert with_seed["schema"] == "tracefire.manifest/1"
+    assert with_seed["seed"] == 7 and without["seed"] is None
+    assert with_seed["python"]["version"] == ".".join(map(str, sys.version_info[:3]))
+    assert with_seed["python"]["keras"] is None
+    assert with_seed["precision"] == "highest"
+    assert {(s["name"], s["value"], s["source"]) for s in with_seed["settings"]} == {
+        ("matmul_precision", "highest", "environment"), ("threads", "2", "user file"),
+    }  # fmt: skip
+    assert with_seed["tracefire"]["version"] == tracefire.__version__
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", with_seed["time"])
+
+
+def test_the_manifest_knows_the_seed_of_keras(run):
+    needs_keras()
+    done = run(
+        "import os; os.environ['KERAS_BACKEND'] = 'tracefire'\n"
+        "import tracefire, keras\n"
+        "keras.utils.set_random_seed(11)\n"
+        "m = tracefire.manifest()\n"
+        "print(m['seed'], m['python']['keras'] == keras.__version__)\n"
+    )
+    assert done.stdout == "11 True\n", done.stderr

@@ -8,6 +8,7 @@ Command demo_command();
 Command devices_command();
 Command doctor_command();
 Command explain_command();
+Command manifest_command();
 Command monitor_command();
 Command prove_command();
 Command settings_command();
@@ -16,9 +17,9 @@ Command completion_command();
 Command help_command();
 
 std::vector<Command> all_commands() {
-  return {demo_command(),       devices_command(), doctor_command(),   explain_command(),
-          monitor_command(),    prove_command(),   settings_command(), version_command(),
-          completion_command(), help_command()};
+  return {demo_command(),        devices_command(),    doctor_command(),
+          explain_command(),  manifest_command(), monitor_command(),    prove_command(),
+          settings_command(), version_command(),  completion_command(), help_command()};
 }
 
 }  // namespace tracefire::cli

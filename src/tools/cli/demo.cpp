@@ -17,7 +17,7 @@ constexpr int64_t kTestEvery = 5;  // every fifth row is kept for the test
 
 struct Options {
   int64_t epochs = 40, batch = 64, seed = 1;
-  std::string json;  ///< file
+  std::optional<std::string> json;  ///< file
 };
 
 nn::Sequential make_model() {
@@ -71,11 +71,16 @@ Json document_of(const Context& context, const Options& options, double accuracy
   }
   document["why_no_gpu"] = why;
   document["proof"] = Json::parse(proof.json());
+  ManifestFacts facts;
+  facts.commit = context.build.commit;
+  facts.seed = static_cast<uint64_t>(options.seed);
+  document["manifest"] = Json::parse(manifest(facts));
   return document;
 }
 
 int run(const Context& context, const Options& options) {
   const Console& console = context.console;
+  if (options.json) check_output("--json", *options.json);  // not after minutes of training
   console.say("devices: " + device_names());
   if (const std::string why = why_no_gpu(); !why.empty()) console.say("no GPU is used: " + why);
   reset_proof();
@@ -85,13 +90,19 @@ int run(const Context& context, const Options& options) {
   train(model, training, options, console);
   const double accuracy = model.evaluate(test, {.batch_size = options.batch})["accuracy"];
   const Proof after = proof();
-  if (!options.json.empty()) {
-    const Json document = document_of(context, options, accuracy, after, training, test);
-    write_file(options.json, document.dump(1) + "\n");
-  }
   char last[64];
   std::snprintf(last, sizeof last, "accuracy %.4f\nverdict ", accuracy);
   context.console.print(after.str() + "\n" + last + after.verdict + "\n");
+  if (options.json) {
+    const Json document = document_of(context, options, accuracy, after, training, test);
+    try {
+      write_file(*options.json,
+                 document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+    } catch (const Error&) {
+      context.console.flush();  // the result is not lost with the file
+      throw;
+    }
+  }
   return accuracy >= kLeastAccuracy && !after.verdict.empty() ? kSuccess : kFailure;
 }
 
