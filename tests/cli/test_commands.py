@@ -26,6 +26,7 @@ def listed_commands():
 COMMANDS = listed_commands()
 HARMLESS = ["devices", "explain", "settings", "version", "completion", "help"]  # run nothing for long
 JSON_COMMANDS = {
+    "check": [["--no-tests", "--quiet", "true"]],
     "devices": [[], ["--libraries"]],
     "doctor": [["--root", "TREE"]],
     "explain": [[], ["TF-E0101"], ["103", "kShapeMismatch"]],
@@ -120,6 +121,8 @@ def test_the_schema_checker_finds_what_is_wrong(cli):
         (["devices", "--set", "disabled_passes=fuse,place"], "'place', without which no program can be made"),
         (["demo", "--json", ""], "--json was given ''. The name of a file"),
         (["demo", "--json", "-"], "--json was given '-'. The name of a file"),
+        (["check", "--html", ""], "--html was given ''. The name of a file"),
+        (["check", "--framework", "caffe"], "One of tensorflow|torch|jax|keras|tracefire was expected"),
         (["settings", "thread"], "Did you mean 'threads'?"),
         (["explain", "9999"], "The nearest is TF-E0901 (Internal)"),
         (["explain", "kShapeMismtch"], "The nearest is TF-E0101 (ShapeMismatch)"),

@@ -5,6 +5,7 @@
 namespace tracefire::cli {
 
 Command demo_command();
+Command check_command();
 Command devices_command();
 Command doctor_command();
 Command explain_command();
@@ -17,7 +18,7 @@ Command completion_command();
 Command help_command();
 
 std::vector<Command> all_commands() {
-  return {demo_command(),        devices_command(),    doctor_command(),
+  return {demo_command(),     check_command(),    devices_command(),    doctor_command(),
           explain_command(),  manifest_command(), monitor_command(),    prove_command(),
           settings_command(), version_command(),  completion_command(), help_command()};
 }
