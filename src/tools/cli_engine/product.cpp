@@ -3,6 +3,7 @@
 #include "tools/cli/product.h"
 
 #include "tracefire/config.h"
+#include "tracefire/observe.h"
 
 namespace tracefire::cli {
 
@@ -38,6 +39,9 @@ const Product& product() {
        {"tracefire explain TF-E0101", "What an error means and what to do about it."}},
       &engine_commands,
       &libraries,
+      [](const std::string& commit) {
+        return manifest({commit, {}, true});
+      },
       &why_no_gpu};
   return with_engine;
 }
