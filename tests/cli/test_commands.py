@@ -29,7 +29,7 @@ JSON_COMMANDS = {
     "devices": [[], ["--libraries"]],
     "doctor": [["--root", "TREE"]],
     "explain": [[], ["TF-E0101"], ["103", "kShapeMismatch"]],
-    "profile": [["--quiet", str(PROGRAM), "demo", "--epochs", "1"]],
+    "profile": [["--quiet", "true"]],
     "prove": [["--quiet", "true"]],
     "settings": [[], ["threads"]],
     "version": [[]],
