@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that the executor's records name against those that CUPTI saw.
-#include "tools/cli/kernel_check.h"
+#include "tools/cli_engine/kernel_check.h"
 
 #include <doctest/doctest.h>
 

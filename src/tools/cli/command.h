@@ -89,7 +89,7 @@ struct Command {
   std::function<Action(CLI::App&)> define;
 };
 
-/// All of them, in the order of the help. The one list: commands.cpp.
+/// All of them, in the order of the help: the engine's (product.h), then the list in commands.cpp.
 std::vector<Command> all_commands();
 
 /// --json, in the same words everywhere.
@@ -112,15 +112,5 @@ std::string read_input(const std::string& path);
 
 /// Makes or replaces a file. Throws Error: kCannotWrite with the system's words.
 void write_file(const std::string& path, std::string_view text);
-
-/// While it lives, the first Ctrl-C asks the running work to stop between steps (kCancelled, exit
-/// status 130), and a second one ends the process. Where SIGINT is ignored it stays ignored.
-class InterruptScope {
- public:
-  InterruptScope();
-  ~InterruptScope();
-  InterruptScope(const InterruptScope&) = delete;
-  InterruptScope& operator=(const InterruptScope&) = delete;
-};
 
 }  // namespace tracefire::cli

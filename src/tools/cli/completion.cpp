@@ -51,7 +51,7 @@ Command help_command() {
   command.summary = "shows how a command is used";
   command.text = {
       "Shows the help of a command, as `tracefire COMMAND --help` does, or of the program."};
-  command.examples = {{"tracefire help devices", "How `devices` is used."}};
+  command.examples = {{"tracefire help monitor", "How `monitor` is used."}};
   command.settings = UseOfSettings::kNone;
   command.define = [](CLI::App& app) -> Action {
     auto name = std::make_shared<std::string>();

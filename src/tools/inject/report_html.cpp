@@ -138,6 +138,33 @@ void kernels(const Report& r, std::string& out) {
   }
 }
 
+void operations(const Report& r, std::string& out) {
+  if (!r.ops.found) return;
+  out +=
+      "<h2>Operations</h2><p>By the records of Tracefire's executor. ~: the kernels are shared by "
+      "several operations and their time was divided by the work.</p><table><tr>"
+      "<th class=n>work</th><th class=n>FLOP</th><th class=n>runs</th><th class=n>GPU time</th>"
+      "<th>device</th><th>operation</th><th>layer, source line</th><th>placement</th></tr>";
+  for (size_t i = 0; i < std::min<size_t>(r.ops.ops.size(), 100); ++i) {
+    const OpFigure& o = r.ops.ops[i];
+    std::string time = "-";
+    if (o.kernel_ns >= 0) {
+      time = (o.estimated ? "~" : "") + seconds(static_cast<uint64_t>(o.kernel_ns));
+    }
+    out += "<tr>" + cell(formatted("%.1f %%", 100 * o.work_share), true) +
+           cell(formatted("%.3g", o.flops), true) +
+           cell(formatted("%llu", static_cast<unsigned long long>(o.runs)), true) +
+           cell(time, true) + cell(o.device) + "<td>" + html_text(o.op) + "<br><code>" +
+           html_text(o.kernel + (o.library.empty() ? "" : ", " + o.library)) + "</code></td><td>" +
+           html_text(o.layer) + "<br><code>" + html_text(o.location) + "</code></td>" +
+           cell(o.placement + (o.reason.empty() ? "" : ": " + o.reason)) + "</tr>";
+  }
+  out += "</table>";
+  if (r.ops.ops.size() > 100) {
+    out += formatted("<p>%zu more are in the JSON report.</p>", r.ops.ops.size() - 100);
+  }
+}
+
 void rest(const Report& r, std::string& out) {
   if (!r.copies.empty()) {
     out +=
@@ -190,6 +217,7 @@ std::string report_html(const Report& r) {
     }
     out += "</ol>";
   }
+  operations(r, out);
   kernels(r, out);
   rest(r, out);
   return report::page("GPU proof", out + "<p><small>" + html_text(kWorth) + "</small></p>");

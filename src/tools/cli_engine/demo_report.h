@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tools/cli/command.h"
-#include "tools/cli/kernel_check.h"
+#include "tools/cli_engine/kernel_check.h"
 
 namespace tracefire::cli {
 

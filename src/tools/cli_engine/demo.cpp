@@ -6,7 +6,8 @@
 #include <filesystem>
 
 #include "tools/cli/command.h"
-#include "tools/cli/demo_report.h"
+#include "tools/cli_engine/demo_report.h"
+#include "tools/cli_engine/interrupt.h"
 #include "tracefire/config.h"
 #include "tracefire/nn.h"
 #include "tracefire/observe.h"

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "tools/cli/command.h"
-#include "tools/cli/kernel_check.h"
+#include "tools/cli_engine/kernel_check.h"
 #include "tools/inject/run.h"
 
 namespace tracefire::cli {

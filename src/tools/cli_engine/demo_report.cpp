@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report of a demo: one page from its result, the executor's profile and CUPTI's records.
-#include "tools/cli/demo_report.h"
+#include "tools/cli_engine/demo_report.h"
 
 #include <algorithm>
 #include <filesystem>

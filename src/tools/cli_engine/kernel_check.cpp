@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/kernel_check.h"
+#include "tools/cli_engine/kernel_check.h"
 
 #include <algorithm>
 #include <cstdlib>
