@@ -456,3 +456,23 @@ def test_the_activations_of_16_bits_are_rounded_once():
     expected = gelu(x.astype("float64"))
     got = np.asarray(knn.gelu(tensor(x))).astype("float64")
     np.testing.assert_allclose(got, expected, rtol=1e-3, atol=2e-5)
+
+
+def test_histograms_of_nothing_and_of_what_has_no_range():
+    counts, edges = ops.histogram(np.zeros(0, "float32"), bins=4)
+    np.testing.assert_array_equal(counts, [0, 0, 0, 0])
+    np.testing.assert_array_equal(edges, [0, 0.25, 0.5, 0.75, 1])
+    for bad in (math.nan, math.inf):
+        with pytest.raises(Exception, match=r"\[TF-E\d+\] `histogram`.*range"):
+            ops.histogram(np.float32([1, bad, 2]))
+        counts, _ = ops.histogram(np.float32([1, bad, 2]), bins=2, range=(0, 4))
+        np.testing.assert_array_equal(counts, [1, 1])
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64"])
+def test_random_integers_beyond_32_bits_are_refused(dtype):
+    from keras import random
+
+    with pytest.raises(ValueError, match=r"TF-E0103.*maxval=1099511627776"):
+        random.randint((4,), 0, 2**40, dtype=dtype, seed=1)
+    assert np.asarray(random.randint((4,), 5, 6, dtype=dtype, seed=1)).tolist() == [5] * 4
