@@ -22,6 +22,7 @@ from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
 from keras_tracefire.src import _epochs
+from keras_tracefire.src import _tensorboard
 from keras_tracefire.src._steps import Step
 from keras_tracefire.src._steps import join
 from keras_tracefire.src._steps import read
@@ -29,6 +30,7 @@ from keras_tracefire.src._steps import read_scalars
 from keras_tracefire.src._steps import returns_metrics
 from tracefire import GradientTape
 from tracefire import errors
+from tracefire import profiler
 
 # Keras 3.16 renamed its base class.
 _Base = getattr(base_trainer, "BaseTrainer", None) or base_trainer.Trainer
@@ -125,7 +127,9 @@ class TracefireTrainer(_Base):
         for begin, end, run in chunks:
             getattr(callbacks, mode.begin)(begin)
             self._refuse_compilation(mode, mode.begin)
-            result = run()
+            one = begin == end  # a chunk of several steps is no step itself
+            with profiler.Step(mode.step, begin) if one else profiler.Annotation(mode.step + "s"):
+                result = run()
             getattr(callbacks, mode.end)(end, logs_of(result))
             self._refuse_compilation(mode, mode.end)
             yield result
@@ -372,6 +376,7 @@ class TracefireTrainer(_Base):
     def _callback_list(self, callbacks, verbose, epochs, steps, add_history):
         if isinstance(callbacks, callbacks_module.CallbackList):
             return callbacks
+        _tensorboard.adopt(callbacks)
         return callbacks_module.CallbackList(
             callbacks,
             add_history=add_history,

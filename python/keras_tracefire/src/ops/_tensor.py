@@ -7,7 +7,7 @@ from keras.src.backend.common import KerasVariable
 from keras.src.backend.common import standardize_dtype
 from keras.src.backend.common.dtypes import result_type as _keras_result_type
 from keras.src.backend.common.keras_tensor import KerasTensor
-from keras.src.backend.common.name_scope import name_scope  # noqa: F401
+from keras.src.backend.common.name_scope import name_scope as _keras_name_scope
 from keras.src.backend.common.stateless_scope import StatelessScope
 from keras.src.backend.common.symbolic_scope import SymbolicScope
 from keras_tracefire.src import missing
@@ -24,6 +24,25 @@ SUPPORTS_GRADIENT = True
 IS_THREAD_SAFE = False
 
 Tensor = _core.Tensor
+
+
+class name_scope(_keras_name_scope):
+    """Keras's scope, which also prefixes the names of operations: records say which layer they are of."""
+
+    _operations = None
+
+    def __enter__(self):
+        super().__enter__()
+        if self._pop_on_exit:  # not the same layer once more
+            self._operations = _core.NameScope(self.name)
+            self._operations.__enter__()
+        return self
+
+    def __exit__(self, *args, **kwargs):
+        if self._operations is not None:
+            self._operations.__exit__(None, None, None)
+            self._operations = None
+        super().__exit__(*args, **kwargs)
 
 
 class Variable(KerasVariable):
