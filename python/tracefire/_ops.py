@@ -201,6 +201,52 @@ def atanh(x):
     return _rows.mul(number(0.5, x), gap)
 
 
+# Chebyshev coefficients of log(e^(z^2) erfc(z) / t) over t = 2 / (2 + z) in 0 … 0.8, found by
+# interpolation; z from 0.5 up. float32 needs the first thirteen.
+_ERFC = (
+    -0.78318707272405985, 0.50589479331734055, 0.020165332295700538,
+    -0.0041507842704838231, -0.00069293930331281795, 8.0613044480617169e-05,
+    2.5850999511284094e-05, -2.453241362495898e-06, -1.0665628940780174e-06,
+    1.0956136122496496e-07, 4.6182838285497463e-08, -6.3050898608421249e-09,
+    -1.9633299334124695e-09, 3.9793660637197649e-10, 7.3597932096540177e-11,
+    -2.46201555519499e-11, -1.7686558739310707e-12, 1.3802642603745534e-12,
+    -4.4770950232166637e-14, -6.4878054619453979e-14, 1.1669409400136156e-14,
+)  # fmt: skip
+
+
+def _exp_of_negative_square(x):
+    """e^(-x^2) whose error does not grow with x: the square of x's leading digits is exact."""
+    digits, integer = (12, "uint32") if x.dtype == "float32" else (27, "uint64")
+    bits = _rows.bitcast(x, dtype=integer)
+    bits = _rows.shift_left(_rows.shift_right(bits, number(digits, bits)), number(digits, bits))
+    lead = _stop(_rows.bitcast(bits, dtype=x.dtype))
+    rest = _rows.mul(_rows.sub(x, lead), _rows.add(x, lead))
+    return _rows.mul(_rows.exp(_rows.neg(_rows.square(lead))), _rows.exp(_rows.neg(rest)))
+
+
+def _stop(x):
+    return _core.stop_gradient(x)
+
+
+@computed_wide
+def erfc(x):
+    """1 - erf(x), with all digits where erf is next to 1."""
+    one, two, half = number(1, x), number(2, x), number(0.5, x)
+    size = _rows.abs(x)
+    is_far = _rows.greater(size, half)
+    z = _rows.select(is_far, _rows.minimum(size, number(30, x)), one)
+    t = _rows.div(two, _rows.add(two, z))
+    at = _rows.sub(_rows.mul(t, number(2 / 0.8, x)), one)
+    twice, before, last = _rows.add(at, at), number(0, x), number(0, x)
+    for c in reversed(_ERFC[1:13] if x.dtype == "float32" else _ERFC[1:]):
+        step = _rows.sub(_rows.mul(twice, before), last)
+        last, before = before, _rows.add(step, number(c, x))
+    log = _rows.add(_rows.sub(_rows.mul(at, before), last), number(_ERFC[0], x))
+    tail = _rows.mul(_rows.mul(t, _exp_of_negative_square(z)), _rows.exp(log))
+    tail = _rows.select(_rows.less(x, number(0, x)), _rows.sub(two, tail), tail)
+    return _rows.select(is_far, tail, _rows.sub(one, _rows.erf(x)))
+
+
 @computed_wide
 def hypot(x, y):
     """sqrt(x^2 + y^2) whose squares leave no range; infinite where either is, beside NaN too."""
