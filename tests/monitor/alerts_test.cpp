@@ -87,7 +87,8 @@ TEST_CASE("monitor: a low grade is named with its likely cause") {
   const auto cause = [](const Gpu& gpu) { return judged(gpu).causes.front(); };
   CHECK(cause(busy_gpu(0.1, 1.0)) == Cause::kHostBound);
   CHECK(cause(busy_gpu(0.1, 0.4)) == Cause::kInputBound);
-  CHECK(cause(busy_gpu(0.1, 0.0)) == Cause::kHostIdle);
+  CHECK(cause(busy_gpu(0.0, 0.0)) == Cause::kHostIdle);
+  CHECK(cause(busy_gpu(0.1, 0.0)) == Cause::kInputBound);
   Gpu gpu = busy_gpu(0.1);
   gpu.processes.clear();
   CHECK(cause(gpu) == Cause::kNoJob);

@@ -273,6 +273,15 @@ def test_log_rotates(machine, tmp_path):
         assert all(len(r) == len(next(csv.reader(io.StringIO(text)))) for r in csv.reader(io.StringIO(text)))
 
 
+@pytest.mark.parametrize("option", ["--gpus", "--serve", "--every", "--alerts", "--query-gpu", "--webhook", "--log", "--colour"])
+def test_messages_about_arguments_do_nothing_to_a_terminal(machine, option):
+    machine.script({"gpus": [GPU]})
+    value = "/nowhere/\x1b[2J\u202e" if option == "--log" else "\x1b[2J\u202e"
+    done = machine.run(option, value, "--format=csv" if option == "--query-gpu" else "--json", "--count", "1")
+    assert done.returncode in (1, 2) and "tracefire: error: " in done.stderr
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202e]", done.stderr)
+
+
 def test_log_is_for_this_user_alone(machine, tmp_path):
     machine.script({"gpus": [GPU]})
     old = os.umask(0)

@@ -19,6 +19,7 @@
 #include "tools/monitor/live/live.h"
 #include "tools/monitor/live/terminal.h"
 #include "tools/monitor/sample/nvml_source.h"
+#include "tools/monitor/show/escape.h"
 #include "tools/monitor/show/format.h"
 #include "tools/monitor/show/log_file.h"
 #include "tools/monitor/show/query_gpu.h"
@@ -40,7 +41,8 @@ constexpr milliseconds kTick{200};
 std::atomic<int> end_signal{0};
 void on_end(int signal) { end_signal = signal; }
 
-void say(const std::string& text) { log_line(LogLevel::kError, text); }
+/// Messages repeat what the command line and the driver said: they go through the filter too.
+void say(const std::string& text) { log_line(LogLevel::kError, escape(text, Sink::kLog)); }
 
 /// Writes everything, or tells that the reader is gone.
 class Output {
@@ -323,20 +325,28 @@ int Run::loop() {
                             .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
                         "\n"
                   : csv_rows(*snapshot));
-        if (!written.ok()) say_once("monitor log " + written.message(), written.message());
+        if (!written.ok()) {
+          const std::string words = escape(written.message(), Sink::kLog);
+          say_once("monitor log " + words, words);
+        }
       }
       if (print_samples && !quiet && !output_.write(text_of(*snapshot, samples == 0))) {
         return output_.broken() ? kBrokenPipe : kSuccess;
       }
       ++samples;
       told_stuck = 0;
-    } else if (const double stuck = sampler_.stuck_seconds(); stuck > told_stuck + 30) {
+    } else if (const double stuck = sampler_.stuck_seconds();
+               stuck > (told_stuck == 0 ? 10 : told_stuck + 30)) {
       say(print("NVML has not answered for %.0f s", stuck));
       told_stuck = stuck;
     }
     if (end_signal != 0) return end_signal == SIGINT ? kSuccess : 128 + end_signal;
     if (over || (options_.count && samples >= *options_.count)) {
-      return status_of(history_->latest().get());
+      const auto latest = history_->latest();
+      if (latest == nullptr && told_stuck == 0) {
+        say(print("nothing was read: NVML has not answered for %.0f s", sampler_.stuck_seconds()));
+      }
+      return status_of(latest.get());
     }
   }
 }

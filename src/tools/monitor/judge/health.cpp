@@ -39,13 +39,16 @@ const GpuProcess* busiest_on_host(const Gpu& gpu) {
   return best;
 }
 
-Cause host_cause(const HostProcess& host) {
+Cause host_cause(const HostProcess& host, health::Grade grade) {
   const double cores = host.cores.value;
   const double children = host.children_cores.or_else(0);
   // Many threads, or children, at work while the GPU has nothing to do: they prepare its input.
   if (children >= health::kWorkerCores || cores >= health::kLoaderCores) return Cause::kInputBound;
   if (cores >= health::kHostCoreBusy) return Cause::kHostBound;
-  return cores + children < health::kHostIdleCores ? Cause::kHostIdle : Cause::kInputBound;
+  // A process that computes on the GPU now and then, and not on the host, waits for what it reads.
+  return cores + children < health::kHostIdleCores && grade == health::Grade::kIdle
+             ? Cause::kHostIdle
+             : Cause::kInputBound;
 }
 
 void add_host_cause(const Gpu& gpu, Health* result) {
@@ -53,7 +56,7 @@ void add_host_cause(const Gpu& gpu, Health* result) {
   if (pcie >= health::kCopyBytesPerSecond) result->causes.push_back(Cause::kCopies);
   const GpuProcess* process = busiest_on_host(gpu);
   if (process == nullptr) return;
-  result->causes.push_back(host_cause(process->host));
+  result->causes.push_back(host_cause(process->host, *result->grade));
   if (result->causes.front() == result->causes.back()) result->culprit = process_words(*process);
 }
 

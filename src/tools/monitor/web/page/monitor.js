@@ -6,6 +6,7 @@
 const DASH = "\u2013";
 const GIB = 1 << 30;
 const PERIOD = 2000;
+const MANY = 8;  // GPUs, from which on cards are small
 const state = {seconds: 300, cards: new Map(), sort: "memory_bytes", down: true, failures: 0, seen: 0};
 const by = (id) => document.getElementById(id);
 
@@ -61,6 +62,15 @@ class Card {
       const fill = node("div", "fill", null, node("div", "track", null, this.meters));
       this.meter[key] = {fill, value: node("span", "value", DASH, this.meters)};
     }
+    this.more = node("button", "more", "Charts", this.root);
+    this.more.type = "button";
+    this.more.setAttribute("aria-expanded", "false");
+    this.more.addEventListener("click", () => {
+      const open = this.root.classList.toggle("open");
+      this.more.textContent = open ? "Less" : "Charts";
+      this.more.setAttribute("aria-expanded", String(open));
+      if (open) refreshNow();
+    });
     const charts = node("div", "charts", null, this.root);
     const whole = (value) => String(Math.round(value));
     this.charts = [
@@ -130,7 +140,7 @@ class Card {
   showDetails(gpu) {
     const throttle = (gpu.throttle_reasons || []).filter((r) => r !== "gpu_idle");
     const link = gpu.pcie_generation === null ? DASH : `gen ${gpu.pcie_generation} \u00d7${gpu.pcie_lanes}`;
-    const ecc = gpu.ecc_uncorrected === null ? DASH : `${gpu.ecc_corrected} corrected, ${gpu.ecc_uncorrected} uncorrected`;
+    const ecc = gpu.ecc_uncorrected === null ? DASH : !gpu.ecc_corrected && !gpu.ecc_uncorrected ? "none" : `${gpu.ecc_corrected} corrected, ${gpu.ecc_uncorrected} uncorrected`;
     const rows = [
       ["SM clock", gpu.clock_sm_mhz === null ? DASH : `${gpu.clock_sm_mhz} of ${gpu.clock_sm_max_mhz ?? DASH} MHz`],
       ["Memory clock", fixed(gpu.clock_memory_mhz, 0, " MHz")],
@@ -175,7 +185,13 @@ class Card {
     }
   }
 
+  // Where there are many GPUs, only cards that were opened show their charts.
+  closed() {
+    return this.root.parentNode.classList.contains("many") && !this.root.classList.contains("open");
+  }
+
   chart(history) {
+    if (this.closed()) return;
     for (const chart of this.charts) {
       const limit = chart.spec.title === "Power" ? this.limit : chart.spec.title === "Temperature" ? this.slow : null;
       chart.update(history.unix_ms, history, state.seconds, limit);
@@ -298,6 +314,7 @@ function show(snapshot, history) {
   showSummary(snapshot);
   const parent = by("gpus");
   parent.classList.toggle("one", snapshot.gpus.length === 1);
+  parent.classList.toggle("many", snapshot.gpus.length > MANY);
   const wanted = new Set(snapshot.gpus.map((g) => g.index));
   for (const [index, card] of state.cards) {
     if (!wanted.has(index)) { card.root.remove(); state.cards.delete(index); }
@@ -330,10 +347,16 @@ async function get(path) {
   return answer.json();
 }
 
-async function refresh() {
+// The history of many GPUs is much to send: it is asked for where a chart is in sight.
+function wantsHistory() {
+  return !state.snapshot || state.snapshot.gpus.length <= MANY || [...state.cards.values()].some((card) => !card.closed());
+}
+
+async function refreshNow() {
   if (!document.hidden) {
     try {
-      const [snapshot, history] = await Promise.all([get("/api/v1/snapshot"), get(`/api/v1/history?seconds=${state.seconds}&points=300`)]);
+      const [snapshot, history] = await Promise.all([get("/api/v1/snapshot"),
+        wantsHistory() ? get(`/api/v1/history?seconds=${state.seconds}&points=300`) : {gpus: []}]);
       state.failures = 0;
       if (snapshot.gpus) {
         state.seen = Date.now();
@@ -345,6 +368,10 @@ async function refresh() {
       showLive(state.snapshot);
     }
   }
+}
+
+async function refresh() {
+  await refreshNow();
   setTimeout(refresh, PERIOD);
 }
 
