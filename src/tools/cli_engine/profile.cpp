@@ -105,7 +105,7 @@ Command profile_command() {
       {"tracefire profile --quiet --json -- ./train > profile.json",
        "For programs, where the program itself prints nothing on stdout."}};
   command.schema = "tracefire.profile/1";
-  command.uses_settings = false;
+  command.settings = UseOfSettings::kWithoutWrongOnes;
   command.define = [](CLI::App& app) -> Action {
     auto options = std::make_shared<Options>();
     app.add_option("COMMAND", options->command, "the program and its arguments, after --");
