@@ -20,8 +20,9 @@ struct Product {
   std::string summary;  ///< of the program: one line without a full stop
   std::string text;     ///< paragraph of its help and manual page
   std::vector<Example> examples;
-  std::vector<Command> (*engine_commands)();   ///< those that need the engine
-  std::vector<ProductLibrary> (*libraries)();  ///< in use by the engine
+  std::vector<Command> (*engine_commands)();           ///< those that need the engine
+  std::vector<ProductLibrary> (*libraries)();          ///< in use by the engine
+  std::string (*manifest)(const std::string& commit);  ///< tracefire.manifest/1, all libraries
   std::string (*why_no_gpu)();  ///< reason and cure; empty where the engine uses a GPU, or is not
 };
 

@@ -3,6 +3,7 @@
 #include "tools/cli/product.h"
 
 #include "tracefire/config.h"
+#include "tracefire/observe.h"
 
 namespace tracefire::cli {
 
@@ -12,7 +13,9 @@ Command profile_command();
 
 namespace {
 
-std::vector<Command> engine_commands() { return {demo_command(), devices_command(), profile_command()}; }
+std::vector<Command> engine_commands() {
+  return {demo_command(), devices_command(), profile_command()};
+}
 
 std::vector<ProductLibrary> libraries() {
   std::vector<ProductLibrary> out;
@@ -36,6 +39,9 @@ const Product& product() {
        {"tracefire explain TF-E0101", "What an error means and what to do about it."}},
       &engine_commands,
       &libraries,
+      [](const std::string& commit) {
+        return manifest({commit, {}, true});
+      },
       &why_no_gpu};
   return with_engine;
 }
