@@ -11,6 +11,7 @@
 #include <sstream>
 #include <thread>
 
+#include "tools/cli/product.h"
 #include "tools/doctor/doctor.h"
 #include "tools/inject/escape.h"
 #include "tools/inject/prove.h"
@@ -73,11 +74,10 @@ std::optional<ProductTrial> trial_of(const std::string& line) {
   return trial;
 }
 
-void observe(const Options& options, const Console& console, CheckResult* result) {
-  if (!options.no_tests) {
-    if (!options.quiet) console.say("2 of 3: a product of 5000 x 5000, observed");
-    const InterruptScope interrupts;
-    result->products.push_back(try_product());
+void observe(const Options& options, const Context& context, CheckResult* result) {
+  if (!options.no_tests && product().try_product != nullptr) {
+    if (!options.quiet) context.console.say("2 of 3: a product of 5000 x 5000, observed");
+    result->products.push_back(product().try_product(context.build.version));
   }
   if (!result->doctor.contains("inventory")) return;
   for (const Json& line : result->doctor["inventory"]) {
@@ -224,7 +224,7 @@ int run(Context& context, const Options& options) {
   CheckResult result;
   result.command = inject::redacted_words(options.command);
   result.exit_status = see(options, context.console, &result);
-  observe(options, context.console, &result);
+  observe(options, context, &result);
   if (!options.command.empty()) {
     result.exit_status = monitor_program(options, context, &result);
   }

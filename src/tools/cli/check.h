@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tools/cli/command.h"
-#include "tools/observe/product.h"
+#include "tools/cli/product_trial.h"
 
 namespace tracefire::cli {
 

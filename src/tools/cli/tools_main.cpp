@@ -24,6 +24,7 @@ const Product& product() {
       [](const std::string& commit) {
         return report::manifest({commit, {}, true});
       },
+      nullptr,
       [] { return std::string(); }};
   return tools;
 }

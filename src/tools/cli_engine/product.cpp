@@ -10,6 +10,7 @@ namespace tracefire::cli {
 Command demo_command();
 Command devices_command();
 Command profile_command();
+ProductTrial try_product(const std::string& version);
 
 namespace {
 
@@ -42,6 +43,7 @@ const Product& product() {
       [](const std::string& commit) {
         return manifest({commit, {}, true});
       },
+      &try_product,
       &why_no_gpu};
   return with_engine;
 }

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace tracefire {
+namespace tracefire::cli {
 
 inline constexpr int kProductSize = 5000;  ///< rows and columns
 /// A product below this part of the device's float32 peak is slow. Good libraries reach 0.6 to 0.9
@@ -25,12 +25,8 @@ struct ProductTrial {
   std::string words() const;
 };
 
-/// The product in Tracefire itself, on the default device, with a few elements checked against
-/// the host. What fails is told in `problem`; throws kCancelled only.
-ProductTrial try_product();
-
 /// FLOP/s that a device can do in float32 without tensor cores, from its multiprocessors and
 /// clock; 0 where `device` ("cuda:0", "/GPU:0", "CudaDevice(id=0)") names no GPU of this process.
 double peak_of(const std::string& device);
 
-}  // namespace tracefire
+}  // namespace tracefire::cli
