@@ -68,7 +68,7 @@ int profile(const Context& context, const Options& options) {
     return run.session.ending.status;
   }
   const std::string text = text_of(run);
-  if (!options.quiet || run.profiles.empty()) std::fputs(text.c_str(), stderr);
+  if (!options.quiet) std::fputs(text.c_str(), stderr);
   if (options.json) context.print(document_of(context, run));
   if (!options.out.empty()) {
     for (const profiler::Profile& one : run.profiles) {
