@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The backend in the layout of Keras 3.15 and older: these names become `keras.src.backend`'s."""
 
-from keras.src.backend.common.name_scope import name_scope  # noqa: F401
 from keras_tracefire.src import random  # noqa: F401
 from keras_tracefire.src.ops import core  # noqa: F401
 from keras_tracefire.src.ops import image  # noqa: F401
@@ -21,6 +20,7 @@ from keras_tracefire.src.ops.core import convert_to_numpy  # noqa: F401
 from keras_tracefire.src.ops.core import convert_to_tensor  # noqa: F401
 from keras_tracefire.src.ops.core import device_scope  # noqa: F401
 from keras_tracefire.src.ops.core import is_tensor  # noqa: F401
+from keras_tracefire.src.ops.core import name_scope  # noqa: F401
 from keras_tracefire.src.ops.core import random_seed_dtype  # noqa: F401
 from keras_tracefire.src.ops.core import scatter  # noqa: F401
 from keras_tracefire.src.ops.core import shape  # noqa: F401

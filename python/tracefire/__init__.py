@@ -12,6 +12,8 @@ from tracefire import _operators
 from tracefire import config
 from tracefire import debugging
 from tracefire import errors
+from tracefire import profiler
+from tracefire import summary
 from tracefire._core import Tensor
 from tracefire._core import Variable
 from tracefire._core import fetch
@@ -19,6 +21,7 @@ from tracefire._core import proof
 from tracefire._core import reset_proof
 from tracefire._core import stop_gradient
 from tracefire._core import tensor
+from tracefire._manifest import manifest
 from tracefire._tape import GradientTape
 from tracefire._tape import custom_gradient
 
@@ -44,8 +47,11 @@ __all__ = [
     "device",
     "errors",
     "fetch",
+    "manifest",
+    "profiler",
     "proof",
     "reset_proof",
     "stop_gradient",
+    "summary",
     "tensor",
 ]

@@ -6,9 +6,29 @@ form, is a function of this module: it works at once, traced, and under gradient
 parts do.
 """
 
-import math
-
 from tracefire import _core
+from tracefire._special import acos  # noqa: F401
+from tracefire._special import acosh  # noqa: F401
+from tracefire._special import asin  # noqa: F401
+from tracefire._special import asinh  # noqa: F401
+from tracefire._special import atan  # noqa: F401
+from tracefire._special import atanh  # noqa: F401
+from tracefire._special import cbrt  # noqa: F401
+from tracefire._special import computed_wide  # noqa: F401
+from tracefire._special import copysign  # noqa: F401
+from tracefire._special import cosh  # noqa: F401
+from tracefire._special import erfc  # noqa: F401
+from tracefire._special import exp2  # noqa: F401
+from tracefire._special import fmod  # noqa: F401
+from tracefire._special import hypot  # noqa: F401
+from tracefire._special import is_inf  # noqa: F401
+from tracefire._special import ldexp  # noqa: F401
+from tracefire._special import logical_xor  # noqa: F401
+from tracefire._special import number  # noqa: F401
+from tracefire._special import sign_bit  # noqa: F401
+from tracefire._special import sinh  # noqa: F401
+from tracefire._special import softplus  # noqa: F401
+from tracefire._special import tan  # noqa: F401
 
 _rows = _core.ops
 globals().update({n: getattr(_rows, n) for n in dir(_rows) if not n.startswith("_")})
@@ -16,81 +36,6 @@ globals().update({n: getattr(_rows, n) for n in dir(_rows) if not n.startswith("
 
 def __getattr__(name):
     return getattr(_rows, name)
-
-
-def number(value, like):
-    """A Python number as a tensor of shape () and the dtype of `like`."""
-    return _core.tensor(value, like.dtype)
-
-
-# Elementwise.
-
-
-def logical_xor(x, y):
-    return _rows.not_equal(x, y)
-
-
-def is_inf(x):
-    return _rows.equal(_rows.abs(x), number(math.inf, x))
-
-
-def softplus(x):
-    """log(1 + e^x) without overflow."""
-    rest = _rows.log1p(_rows.exp(_rows.neg(_rows.abs(x))))
-    return _rows.add(_rows.maximum(x, number(0, x)), rest)
-
-
-def tan(x):
-    return _rows.div(_rows.sin(x), _rows.cos(x))
-
-
-def asin(x):
-    return _rows.atan2(x, _cathetus(x))
-
-
-def acos(x):
-    return _rows.atan2(_cathetus(x), x)
-
-
-def _cathetus(x):
-    """sqrt(1 - x^2), accurate near 1."""
-    one = number(1, x)
-    return _rows.sqrt(_rows.mul(_rows.sub(one, x), _rows.add(one, x)))
-
-
-def atan(x):
-    return _rows.atan2(x, number(1, x))
-
-
-def sinh(x):
-    # (e^x - e^-x) / 2 with the ones taken out, for small x.
-    up = _rows.expm1(x)
-    down = _rows.expm1(_rows.neg(x))
-    return _rows.mul(_rows.sub(up, down), number(0.5, x))
-
-
-def cosh(x):
-    total = _rows.add(_rows.exp(x), _rows.exp(_rows.neg(x)))
-    return _rows.mul(total, number(0.5, x))
-
-
-def asinh(x):
-    size, one = _rows.abs(x), number(1, x)
-    square = _rows.square(size)
-    # log(size + sqrt(size^2 + 1)), accurate for small sizes.
-    extra = _rows.div(square, _rows.add(one, _rows.sqrt(_rows.add(square, one))))
-    return _rows.mul(_rows.sign(x), _rows.log1p(_rows.add(size, extra)))
-
-
-def acosh(x):
-    one = number(1, x)
-    root = _rows.sqrt(_rows.mul(_rows.sub(x, one), _rows.add(x, one)))
-    return _rows.log(_rows.add(x, root))
-
-
-def atanh(x):
-    ratio = _rows.div(_rows.add(x, x), _rows.sub(number(1, x), x))
-    return _rows.mul(number(0.5, x), _rows.log1p(ratio))
 
 
 # Movement.

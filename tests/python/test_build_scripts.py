@@ -89,7 +89,7 @@ def test_an_older_python_generates_and_checks(tmp_path):
     run("scripts/generate_errors.py", "schema/errors.json", tmp_path / "error_codes.h")
     for name in ("budgets", "includes", "layout", "words"):
         run(f"scripts/lint/{name}.py")
-    for name in ("run_tests", "run_doc_blocks"):
+    for name in ("run_tests", "run_doc_blocks", "make_dist"):
         run(f"scripts/{name}", "--help")
     deps = os.environ.get("TRACEFIRE_DEPS_DIR", str(ROOT / "build" / "deps"))
     if pathlib.Path(deps, ".stamps").is_dir():  # else it would download
@@ -130,8 +130,10 @@ def demo(tree, *words, **env):
 
 def test_the_demo_runs_keras_where_it_can(tree):
     done = demo(tree, "--epochs", "3")
-    assert done.stdout.split() == [
-        "keras", "-m", "tracefire.demo", "--json", "build/demo.json", "--epochs", "3", "PYTHONPATH=build/python",
+    # The command line runs it, to report on it.
+    assert done.stdout.split()[:13] == [
+        "library", "demo", "--json", "build/demo.json", "--html", "build/demo.html", "--", "env",
+        "PYTHONPATH=build/python", ".venv/bin/python", "-m", "tracefire.demo", "--epochs",
     ]  # fmt: skip
     assert done.stderr == ""
 
@@ -146,7 +148,9 @@ def test_the_demo_runs_the_library_where_keras_cannot(tree, lack):
     else:
         (tree / "build/python/tracefire/_core.abi3.so").unlink()
     done = demo(tree, "--epochs", "3", **env)
-    assert done.stdout.split()[:6] == ["library", "demo", "--json", "build/demo.json", "--epochs", "3"]
+    assert done.stdout.split()[:8] == [
+        "library", "demo", "--json", "build/demo.json", "--html", "build/demo.html", "--epochs", "3",
+    ]  # fmt: skip
     assert done.stderr.startswith("demo: without Keras, because ")
 
 

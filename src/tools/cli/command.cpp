@@ -2,28 +2,21 @@
 #include "tools/cli/command.h"
 
 #include <fcntl.h>
-#include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
 
-#include "tracefire/config.h"
-
 namespace tracefire::cli {
 namespace {
 
-std::atomic<bool> interrupted{false};
-struct sigaction before_interrupt;
-
-void note_interrupt(int) {
-  // The second Ctrl-C is for work that does not stop: it ends the process.
-  interrupted = true;
-  struct sigaction usual {};
-  usual.sa_handler = SIG_DFL;
-  ::sigaction(SIGINT, &usual, nullptr);
+void cannot_write(const std::string& path, int problem) {
+  error(ErrorCode::kCannotWrite, "the file ", printable(path),
+        " cannot be written: ", std::strerror(problem),
+        ". A place that this user may write to was expected.")
+      .throw_if_error();
 }
 
 }  // namespace
@@ -66,6 +59,19 @@ std::string read_input(const std::string& path) {
   return text;
 }
 
+void check_output(const std::string& option, const std::string& path) {
+  if (path.empty() || path == "-") {
+    wrong_usage(option, " was given '", path, "'. The name of a file was expected.");
+  }
+  struct stat facts {};
+  const bool is_there = ::lstat(path.c_str(), &facts) == 0;
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+  const int problem = file < 0 ? errno : 0;
+  if (file >= 0) ::close(file);
+  if (file >= 0 && !is_there) ::unlink(path.c_str());
+  if (problem != 0 && problem != ENXIO) cannot_write(path, problem);  // ENXIO: a pipe, nobody reads
+}
+
 void write_file(const std::string& path, std::string_view text) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   int problem = file < 0 ? errno : 0;
@@ -78,27 +84,7 @@ void write_file(const std::string& path, std::string_view text) {
     }
   }
   if (file >= 0 && ::close(file) != 0 && problem == 0) problem = errno;
-  if (problem == 0) return;
-  error(ErrorCode::kCannotWrite, "the file ", printable(path),
-        " cannot be written: ", std::strerror(problem),
-        ". A place that this user may write to was expected.")
-      .throw_if_error();
-}
-
-InterruptScope::InterruptScope() {
-  interrupted = false;
-  ::sigaction(SIGINT, nullptr, &before_interrupt);
-  if (before_interrupt.sa_handler != SIG_IGN) {
-    struct sigaction ours {};
-    ours.sa_handler = &note_interrupt;
-    ::sigaction(SIGINT, &ours, nullptr);
-  }
-  set_interrupt_check([] { return interrupted.load(); });
-}
-
-InterruptScope::~InterruptScope() {
-  set_interrupt_check({});
-  ::sigaction(SIGINT, &before_interrupt, nullptr);
+  if (problem != 0) cannot_write(path, problem);
 }
 
 }  // namespace tracefire::cli

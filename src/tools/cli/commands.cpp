@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of commands, in the order of the help.
-#include "tools/cli/command.h"
+// The list of commands, in the order of the help. Those that need the engine:
+// cli_engine/product.cpp.
+#include "tools/cli/product.h"
 
 namespace tracefire::cli {
 
-Command demo_command();
-Command devices_command();
+Command check_command();
+Command doctor_command();
 Command explain_command();
+Command manifest_command();
 Command monitor_command();
 Command prove_command();
 Command settings_command();
@@ -15,9 +17,13 @@ Command completion_command();
 Command help_command();
 
 std::vector<Command> all_commands() {
-  return {demo_command(),    devices_command(),    explain_command(),
-          monitor_command(), prove_command(),      settings_command(),
-          version_command(), completion_command(), help_command()};
+  std::vector<Command> all = product().engine_commands();
+  for (Command (*tool)() :
+       {check_command, doctor_command, explain_command, manifest_command, monitor_command,
+        prove_command, settings_command, version_command, completion_command, help_command}) {
+    all.push_back(tool());
+  }
+  return all;
 }
 
 }  // namespace tracefire::cli

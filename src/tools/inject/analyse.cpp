@@ -222,7 +222,20 @@ void work_of(const ProcessFigure& f, double* gpu, double* cpu, double* fallback)
   }
 }
 
+/// The executor's own verdict, which knows what each operation was and why it ran where it did.
+/// Kernels of somebody else in the same process make a CPU verdict a partial one.
+Place place_by_ops(const ProcessFigure& f) {
+  const std::string& verdict = f.record->ops->verdict;
+  if (verdict == "on-gpu") return Place::kOnGpu;
+  const bool kernels = static_cast<double>(f.compute_ns) >= table::kLeastComputeMs * 1e6;
+  return verdict == "partly-on-gpu" || kernels ? Place::kPartlyOnGpu : Place::kOnCpu;
+}
+
 void judge(ProcessFigure& f) {
+  if (f.record->ops) {
+    f.place = place_by_ops(f);
+    return;
+  }
   if (f.record->state != TraceState::kTracing) {
     f.place = Place::kUnknown;
     return;
@@ -426,6 +439,14 @@ void add_notes(Report& report, const std::vector<ProcessRecord>& records,
       }
     }
   }
+  for (const std::string& text : report.ops.notes) note(text);
+  const OpReport& ops = report.ops;
+  if (ops.kernels_compared > 0) {
+    note(std::to_string(ops.kernels_agreeing) + " of " + std::to_string(ops.kernels_compared) +
+         " kernels that the executor launched were recorded by the driver at least as often; " +
+         percent(ratio(ops.joined_ns, static_cast<double>(report.kernel_ns))) +
+         " of the kernel time has an operation");
+  }
   for (const std::string& text : report.session->notes) note(printable(text));
   if (report.evidence != Evidence::kTraced && report.session->tracing != "on") {
     note("not traced: " + printable(report.session->tracing));
@@ -474,13 +495,38 @@ void judge_without_records(Report& report) {
   report.reason = text;
 }
 
+std::string in_flop(double flops) {
+  static constexpr const char* kUnits[] = {"", "k", "M", "G", "T", "P", "E"};
+  int unit = 0;
+  while (flops >= 1000 && unit < 6) {
+    flops /= 1000;
+    ++unit;
+  }
+  char text[48];
+  std::snprintf(text, sizeof(text), "%.3g %sFLOP", flops, kUnits[unit]);
+  return text;
+}
+
+/// What Tracefire's own records say of all processes; empty where there are none.
+std::string words_of_ops(const Report& report) {
+  const OpReport& ops = report.ops;
+  if (!ops.found) return "";
+  const double all = ops.gpu_flops + ops.cpu_flops + ops.cpu_by_choice_flops;
+  std::string text = "Tracefire's executor did " + in_flop(ops.gpu_flops) + " on GPUs and " +
+                     in_flop(ops.cpu_flops + ops.cpu_by_choice_flops) + " on the CPU";
+  return all > 0 ? text + " (" + percent(ratio(ops.gpu_flops, all)) + " on GPUs)" : text;
+}
+
 void judge_all(Report& report) {
   bool traced = false;
+  bool recorded = false;
   double gpu = 0;
   double cpu = 0;
   Place best = Place::kUnknown;
   for (ProcessFigure& p : report.processes) {
     judge(p);
+    if (p.record->ops) recorded = true;
+    if (p.place != Place::kUnknown && (best == Place::kUnknown || p.place < best)) best = p.place;
     if (p.record->state != TraceState::kTracing) continue;
     traced = true;
     double g = 0;
@@ -489,11 +535,23 @@ void judge_all(Report& report) {
     work_of(p, &g, &c, &fallback);
     gpu += g;
     cpu += c;
-    if (best == Place::kUnknown || p.place < best) best = p.place;
   }
-  if (!traced) return judge_without_records(report);
-  report.evidence = Evidence::kTraced;
+  if (!traced && !recorded) return judge_without_records(report);
+  report.evidence =
+      traced || report.session->tracing == "on" ? Evidence::kTraced : Evidence::kRecorded;
+  for (const ProcessFigure& p : report.processes) {
+    if (p.record->state != TraceState::kTracing && p.record->state != TraceState::kNoCuda) {
+      report.evidence = traced ? Evidence::kTraced : Evidence::kRecorded;
+    }
+  }
   report.place = best;
+  if (!traced) {
+    report.reason = words_of_ops(report) + "; no process started CUDA";
+    if (report.evidence == Evidence::kRecorded) {
+      report.reason = words_of_ops(report) + "; CUPTI recorded nothing";
+    }
+    return;
+  }
   char text[256];
   std::snprintf(text, sizeof(text),
                 "%llu kernels took %.3f s on the GPU; beside %.3f s of them in the steady part the "
@@ -502,6 +560,7 @@ void judge_all(Report& report) {
                 static_cast<double>(report.kernel_ns) / 1e9, gpu / 1e9, cpu / 1e9);
   report.reason = text;
   if (report.kernel_count == 0) report.reason = "CUDA was started, but no kernel ran";
+  if (report.ops.found) report.reason = words_of_ops(report) + "; " + report.reason;
 }
 
 }  // namespace
@@ -517,13 +576,22 @@ Report analyse(const Session& session, const std::vector<ProcessRecord>& records
   report.session = &session;
   for (const ProcessRecord& r : records) {
     int64_t cpu = 0;
+    std::string command;
     for (const ProcessSeen& p : session.processes) {
-      if (p.pid == static_cast<pid_t>(r.pid)) cpu = p.cpu_ns;
+      // Hosts may share the folder.
+      if (p.pid == static_cast<pid_t>(r.pid) && (r.host == session.host || session.host.empty())) {
+        cpu = p.cpu_ns;
+        command = p.command;
+      }
     }
     report.processes.push_back(figure_of(r, cpu));
+    if (r.command.empty()) {
+      report.processes.back().command = redacted(printable(command, 512));
+    }
   }
   add_kernels(report, records);
   add_copies(report, records);
+  report.ops = join_ops(records);
   add_shares(report);
   add_samples(report);
   judge_all(report);

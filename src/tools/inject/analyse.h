@@ -9,6 +9,7 @@
 #include "health_table.h"  // generated from schema/health.json
 #include "tools/inject/classify.h"
 #include "tools/inject/gaps.h"
+#include "tools/inject/ops.h"
 #include "tools/inject/records.h"
 #include "tools/inject/session.h"
 
@@ -25,8 +26,9 @@ const char* place_name(Place place);  ///< "on-gpu", "partly-on-gpu", "on-cpu", 
 
 /// On what the verdict stands.
 enum class Evidence : uint8_t {
-  kTraced,   ///< CUPTI recorded every kernel
-  kSampled,  ///< NVML was asked from time to time
+  kTraced,    ///< CUPTI recorded every kernel
+  kRecorded,  ///< Tracefire's executor recorded every operation, CUPTI nothing
+  kSampled,   ///< NVML was asked from time to time
   kNone,
 };
 
@@ -111,6 +113,7 @@ struct Report {
   uint64_t kernel_ns = 0, kernel_count = 0, launches = 0;
   uint64_t memory_peak = 0;             ///< largest of one GPU: by CUPTI
   int64_t nvml_memory_peak = -1;        ///< by NVML, all processes of the program
+  OpReport ops;                         ///< of Tracefire's programs
   std::vector<std::string> throttling;  ///< what held clocks down, with its part of the time
   std::vector<Advice> advice;
   std::vector<std::string> notes;  ///< what is missing or was cut, what cannot be known

@@ -32,6 +32,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/base/recorder.h"
 #include "tools/inject/aggregate.h"
 #include "tools/inject/api_class.h"
 
@@ -102,33 +103,6 @@ void say(const char* format, ...) {
   }
 }
 
-/// Holds back every signal of this thread while it lives, and takes the one that writing beyond
-/// the limit of a file size would raise.
-class QuietSignals {
- public:
-  QuietSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old_);
-  }
-  ~QuietSignals() {
-    if (!sigismember(&old_, SIGXFSZ)) {
-      sigset_t limit;
-      sigemptyset(&limit);
-      sigaddset(&limit, SIGXFSZ);
-      const timespec none{};
-      while (sigtimedwait(&limit, nullptr, &none) > 0) {
-      }
-    }
-    pthread_sigmask(SIG_SETMASK, &old_, nullptr);
-  }
-  QuietSignals(const QuietSignals&) = delete;
-  QuietSignals& operator=(const QuietSignals&) = delete;
-
- private:
-  sigset_t old_;
-};
-
 void copy_text(char* to, size_t size, const char* from) {
   const size_t length = strnlen(from, size - 1);
   memcpy(to, from, length);
@@ -157,7 +131,7 @@ bool write_all(const char* name, int flags, const uint8_t* data, size_t size) {
 }
 
 bool append_chunk(void*, const uint8_t* data, size_t size) {
-  const QuietSignals quiet;
+  const recorder::QuietSignals quiet;
   char name[128];
   snprintf(name, sizeof(name), "%s.win", guest->stem);
   return write_all(name, O_APPEND, data, size);
@@ -167,7 +141,7 @@ bool append_chunk(void*, const uint8_t* data, size_t size) {
 void write_snapshot() {
   const size_t size = guest->totals->snapshot(guest->snapshot, kMaxSnapshotBytes);
   if (size == 0) return;
-  const QuietSignals quiet;
+  const recorder::QuietSignals quiet;
   char fresh[128];
   snprintf(fresh, sizeof(fresh), "%s.sum.new", guest->stem);
   if (!write_all(fresh, O_TRUNC, guest->snapshot, size)) return;
@@ -286,13 +260,6 @@ void in_forked_child() {
 
 // --- start ---
 
-/// The user, besides this one and root, whose files root may use; -1 for none.
-long trusted_owner() {
-  const char* given = getenv("TRACEFIRE_PROVE_OWNER");
-  if (geteuid() != 0 || given == nullptr || given[0] < '0' || given[0] > '9') return -1;
-  return atol(given);
-}
-
 /// Why the tracing must not begin here, or null.
 const char* refusal(const char* folder) {
   if (getauxval(AT_SECURE) != 0) return "the program has more rights than its user";
@@ -303,19 +270,11 @@ const char* refusal(const char* folder) {
     return "the library does not find its own file";
   }
   if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) return "the library's file is writable by others";
-  if (info.st_uid != 0 && info.st_uid != geteuid() && long{info.st_uid} != trusted_owner()) {
+  if (info.st_uid != 0 && info.st_uid != geteuid() &&
+      long{info.st_uid} != recorder::trusted_owner()) {
     return "the library's file belongs to another user";
   }
-  if (folder[0] != '/' || strlen(folder) >= sizeof(Guest::folder) - 128) {
-    return "TRACEFIRE_PROVE_DIR is not an absolute path";
-  }
-  if (lstat(folder, &info) != 0) return "TRACEFIRE_PROVE_DIR does not exist";
-  if (!S_ISDIR(info.st_mode)) return "TRACEFIRE_PROVE_DIR is not a folder";
-  if (info.st_uid != geteuid() && long{info.st_uid} != trusted_owner()) {
-    return "TRACEFIRE_PROVE_DIR belongs to another user";
-  }
-  if ((info.st_mode & 077) != 0) return "TRACEFIRE_PROVE_DIR is open to others; expected mode 0700";
-  return nullptr;
+  return recorder::why_not_folder(folder, sizeof(Guest::folder) - 128);
 }
 
 struct Loaded {
@@ -497,16 +456,6 @@ void start_tracing(TraceFacts* facts) {
   facts->state = TraceState::kTracing;
 }
 
-int64_t number_of(std::initializer_list<const char*> names) {
-  for (const char* name : names) {
-    const char* value = getenv(name);
-    if (value == nullptr || value[0] < '0' || value[0] > '9') continue;
-    const long long number = atoll(value);
-    if (number >= 0 && number < 1 << 24) return number;
-  }
-  return -1;
-}
-
 void describe_process(ProcessFacts* facts) {
   facts->pid = static_cast<uint32_t>(getpid());
   facts->parent = static_cast<uint32_t>(getppid());
@@ -522,12 +471,10 @@ void describe_process(ProcessFacts* facts) {
     facts->command[length < 0 ? 0 : length] = '\0';
     close(file);
   }
-  facts->rank = number_of({"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK",
-                           "JAX_PROCESS_ID", "SLURM_PROCID"});
-  facts->ranks = number_of({"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE",
-                            "JAX_NUM_PROCESSES", "SLURM_NTASKS"});
-  facts->local_rank = number_of({"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
-                                 "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"});
+  const recorder::Rank rank = recorder::rank_of_process();
+  facts->rank = rank.rank;
+  facts->ranks = rank.ranks;
+  facts->local_rank = rank.local;
 }
 
 bool prepare(const char* folder) {
@@ -545,7 +492,7 @@ bool prepare(const char* folder) {
            static_cast<unsigned long long>(nanoseconds(CLOCK_MONOTONIC) / 1000));
   struct stat info {};
   if (stat(folder, &info) == 0 && info.st_uid != geteuid()) guest->owner = long{info.st_uid};
-  const int64_t beat_ms = number_of({"TRACEFIRE_PROVE_BEAT_MS"});
+  const int64_t beat_ms = recorder::number_of({"TRACEFIRE_PROVE_BEAT_MS"});
   if (beat_ms >= 10 && beat_ms <= 60000) guest->beat_ms = static_cast<long>(beat_ms);
   const char* limit = getenv("TRACEFIRE_PROVE_LIMIT");
   const uint64_t window_limit =
@@ -581,7 +528,8 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
     say("tracefire prove: this process is not traced: %s (%s)", why, folder);
     return 1;
   }
-  const QuietSignals quiet;  // threads that start here must not take the program's signals
+  const tracefire::recorder::QuietSignals
+      quiet;  // threads that start here must not take the program's signals
   if (!prepare(folder)) {
     say("tracefire prove: this process is not traced: the system gives it no memory");
     return 1;

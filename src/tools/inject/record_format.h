@@ -18,6 +18,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/base/recorder.h"
+
 namespace tracefire::inject {
 
 inline constexpr char kSnapshotMagic[8] = {'T', 'F', 'P', 'R', 'S', 'U', 'M', '1'};
@@ -70,6 +72,7 @@ enum class TraceState : uint8_t {
   kNoCupti = 3,   ///< libcupti was not found
   kOldCupti = 4,  ///< older than CUDA 12.0
   kFailed = 5,    ///< CUPTI refused; detail has its words
+  kNoCuda = 6,    ///< the process never started CUDA: it is known by the executor's records alone
 };
 
 /// What a traced call of the CUDA API does.
@@ -94,19 +97,6 @@ enum class Event : uint8_t {
   kThread = 6,  ///< thread, system thread id; comes before the thread's first event
 };
 
-/// CRC-32 (IEEE 802.3), bit by bit over a table of 16.
-inline uint32_t crc32(const void* data, size_t size) {
-  static constexpr uint32_t kTable[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac,
-                                          0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
-                                          0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
-                                          0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
-  const auto* bytes = static_cast<const unsigned char*>(data);
-  uint32_t crc = 0xffffffffu;
-  for (size_t i = 0; i < size; ++i) {
-    crc = kTable[(crc ^ bytes[i]) & 15] ^ (crc >> 4);
-    crc = kTable[(crc ^ (bytes[i] >> 4)) & 15] ^ (crc >> 4);
-  }
-  return ~crc;
-}
+using recorder::crc32;
 
 }  // namespace tracefire::inject

@@ -337,6 +337,36 @@ std::string read_file(const fs::path& path, size_t limit, bool* whole) {
   return text;
 }
 
+/// Joins the executor's records with those of the same process; one that never started CUDA gets
+/// a record of its own. A process may have become another program: then the later one is meant.
+void attach(OpRecords&& ops, std::vector<ProcessRecord>& records) {
+  ProcessRecord* of = nullptr;
+  for (ProcessRecord& r : records) {
+    if (r.pid != ops.pid || r.host != ops.host || r.ops ||
+        r.first.real > ops.begun_ns + ops.wall_ns) {
+      continue;
+    }
+    if (of == nullptr || r.first.real > of->first.real) of = &r;
+  }
+  if (of == nullptr) {
+    ProcessRecord made;
+    made.state = TraceState::kNoCuda;
+    made.pid = ops.pid;
+    made.parent = ops.parent;
+    made.rank = ops.rank;
+    made.ranks = ops.ranks;
+    made.local_rank = ops.local_rank;
+    made.host = ops.host;
+    made.first.real = ops.begun_ns;
+    made.now.real = ops.begun_ns + ops.wall_ns;
+    made.cpu = ops.cpu_ns;
+    made.clean_end = ops.clean_end;
+    records.push_back(std::move(made));
+    of = &records.back();
+  }
+  of->ops = std::make_shared<const OpRecords>(std::move(ops));
+}
+
 }  // namespace
 
 Result<ProcessRecord> parse_snapshot(std::string_view bytes) {
@@ -414,26 +444,34 @@ void parse_windows(std::string_view bytes, ProcessRecord& record) {
 Result<std::vector<ProcessRecord>> read_records(const std::string& folder, std::string* damage) {
   std::error_code failed;
   std::vector<fs::path> files;
+  std::vector<fs::path> op_files;
   for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
+    const std::string name = it->path().filename().string();
     if (it->path().extension() == ".sum") files.push_back(it->path());
+    if (name.size() > 9 && name.compare(name.size() - 9, 9, ".ops.json") == 0) {
+      op_files.push_back(it->path());
+    }
   }
   if (failed) {
     return error(ErrorCode::kFileNotFound, printable(folder),
                  " cannot be read: ", failed.message());
   }
-  std::sort(files.begin(), files.end());
-  if (files.size() > kMaxProcesses) {
+  for (std::vector<fs::path>* list : {&files, &op_files}) {
+    std::sort(list->begin(), list->end());
+    if (list->size() <= kMaxProcesses) continue;
     add_damage(*damage,
-               concat_text("only ", kMaxProcesses, " of ", files.size(), " processes were read"));
-    files.resize(kMaxProcesses);
+               concat_text("only ", kMaxProcesses, " of ", list->size(), " processes were read"));
+    list->resize(kMaxProcesses);
   }
   std::vector<ProcessRecord> records;
+  const auto not_read = [&](const fs::path& file, const Status& status) {
+    add_damage(*damage, printable(file.filename().string(), 80) + ": " + status.message());
+  };
   for (fs::path& file : files) {
     bool whole = false;
     Result<ProcessRecord> record = parse_snapshot(read_file(file, kMaxSnapshotBytes + 1, &whole));
     if (!record.ok()) {
-      add_damage(*damage,
-                 printable(file.filename().string(), 80) + ": " + record.status().message());
+      not_read(file, record.status());
       continue;
     }
     const fs::path windows = fs::path(file).replace_extension(".win");
@@ -443,6 +481,15 @@ Result<std::vector<ProcessRecord>> read_records(const std::string& folder, std::
       if (!whole) add_damage(record->damage, "the window file was read in part");
     }
     records.push_back(std::move(*record));
+  }
+  for (const fs::path& file : op_files) {
+    bool whole = false;
+    Result<OpRecords> ops = parse_op_records(read_file(file, kMaxOpBytes + 1, &whole));
+    if (ops.ok()) {
+      attach(std::move(*ops), records);
+    } else {
+      not_read(file, ops.status());
+    }
   }
   std::stable_sort(
       records.begin(), records.end(),

@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/base/status.h"
+#include "tools/inject/op_records.h"
 #include "tools/inject/record_format.h"
 
 namespace tracefire::inject {
@@ -101,9 +103,10 @@ struct ProcessRecord {
   std::vector<HostPart> host_parts;
   std::map<uint32_t, std::vector<GpuPart>> gpu_parts;  ///< by device
   std::vector<WindowRow> windows;
-  std::vector<LaneRow> lanes;        ///< 0: all that had no room
-  std::vector<uint32_t> thread_ids;  ///< 0: the same
-  std::string damage;                ///< what could not be read; empty where all could
+  std::vector<LaneRow> lanes;            ///< 0: all that had no room
+  std::vector<uint32_t> thread_ids;      ///< 0: the same
+  std::shared_ptr<const OpRecords> ops;  ///< of Tracefire's executor; null for other programs
+  std::string damage;                    ///< what could not be read; empty where all could
 };
 
 /// Reads a snapshot. Any bytes may come: the answer is a record within the bounds of
@@ -114,8 +117,8 @@ Result<ProcessRecord> parse_snapshot(std::string_view bytes);
 /// says so in ProcessRecord::damage.
 void parse_windows(std::string_view bytes, ProcessRecord& record);
 
-/// All processes of a folder, by start. `damage` gets a line for each file that is no record.
-/// Errors: kFileNotFound.
+/// All processes of a folder, by start; those that ran Tracefire's operations without CUDA too.
+/// `damage` gets a line for each file that is no record. Errors: kFileNotFound.
 Result<std::vector<ProcessRecord>> read_records(const std::string& folder, std::string* damage);
 
 }  // namespace tracefire::inject

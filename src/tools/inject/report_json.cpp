@@ -54,6 +54,8 @@ const char* state_word(TraceState state) {
       return "no-cupti";
     case TraceState::kOldCupti:
       return "cupti-too-old";
+    case TraceState::kNoCuda:
+      return "no-cuda";
     case TraceState::kFailed:
       break;
   }
@@ -126,11 +128,48 @@ Json copies_json(const Report& r) {
   return list;
 }
 
+Json operations_json(const Report& r) {
+  if (!r.ops.found) return nullptr;
+  Json ops = Json::array();
+  for (const OpFigure& o : r.ops.ops) {
+    ops.push_back({{"op", o.op},
+                   {"layer", o.layer},
+                   {"location", o.location},
+                   {"device", o.device},
+                   {"kernel", o.kernel},
+                   {"library", o.library},
+                   {"placement", o.placement},
+                   {"reason", o.reason},
+                   {"runs", o.runs},
+                   {"flops", o.flops},
+                   {"bytes", o.bytes},
+                   {"work_share", o.work_share},
+                   {"kernel_ns", o.kernel_ns < 0 ? Json(nullptr) : Json(o.kernel_ns)},
+                   {"divided", o.estimated}});
+  }
+  Json programs = Json::array();
+  for (const ProgramFigure& p : r.ops.programs) {
+    programs.push_back({{"name", p.name},
+                        {"runs", p.runs},
+                        {"graph_launches", p.graph_launches},
+                        {"host_ns", p.host_ns},
+                        {"longest_ns", p.longest_ns}});
+  }
+  return {{"gpu_flops", r.ops.gpu_flops},
+          {"cpu_flops", r.ops.cpu_flops},
+          {"cpu_by_choice_flops", r.ops.cpu_by_choice_flops},
+          {"joined_kernel_ns", r.ops.joined_ns},
+          {"kernels_compared", r.ops.kernels_compared},
+          {"kernels_agreeing", r.ops.kernels_agreeing},
+          {"operations", ops},
+          {"programs", programs}};
+}
+
 }  // namespace
 
 Json report_json(const Report& r) {
   const Session& s = *r.session;
-  static constexpr const char* kEvidence[] = {"traced", "sampled", "none"};
+  static constexpr const char* kEvidence[] = {"traced", "recorded", "sampled", "none"};
   Json advice = Json::array();
   for (const Advice& a : r.advice) {
     advice.push_back({{"finding", a.finding}, {"actions", a.actions}});
@@ -159,6 +198,7 @@ Json report_json(const Report& r) {
   json["classes"] = classes_json(r);
   json["kernels"] = kernels_json(r);
   json["copies"] = copies_json(r);
+  json["tracefire"] = operations_json(r);
   json["memory_peak"] = r.memory_peak;
   json["nvml_memory_peak"] = r.nvml_memory_peak < 0 ? Json(nullptr) : Json(r.nvml_memory_peak);
   json["throttling"] = r.throttling;

@@ -1,86 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trace events as JSON, which Perfetto and chrome://tracing open.
 #include <cstdio>
+#include <set>
 
 #include "tools/inject/report.h"
+#include "tools/inject/tracks.h"
+#include "tools/report/trace_events.h"
 
 namespace tracefire::inject {
 namespace {
 
-/// A JSON string of outside text.
-std::string quoted(const std::string& text) {
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+using report::quoted;
+using Trace = report::TraceEvents;
 
 const char* const kCallNames[] = {"call", "launch", "launch graph", "copy",
                                   "set",  "wait",   "allocate"};
 
-class Trace {
- public:
-  explicit Trace(size_t most) : left_(most) {}
-
-  void name(const char* what, uint32_t pid, uint64_t tid, const std::string& text) {
-    begin();
-    out_ += "{\"ph\":\"M\",\"name\":\"" + std::string(what) + "\",\"pid\":" + std::to_string(pid) +
-            ",\"tid\":" + std::to_string(tid) + ",\"args\":{\"name\":" + quoted(text) + "}}";
-  }
-  void slice(uint32_t pid, uint64_t tid, const std::string& quoted_name, uint64_t start_ns,
-             uint64_t end_ns) {
-    char numbers[128];
-    std::snprintf(numbers, sizeof(numbers), ",\"ts\":%.3f,\"dur\":%.3f}",
-                  static_cast<double>(start_ns) / 1000,
-                  static_cast<double>(end_ns - start_ns) / 1000);
-    begin();
-    out_ += "{\"ph\":\"X\",\"pid\":" + std::to_string(pid) + ",\"tid\":" + std::to_string(tid) +
-            ",\"name\":" + quoted_name + numbers;
-  }
-  void counter(uint32_t pid, const std::string& quoted_name, uint64_t at_ns, double percent) {
-    char numbers[128];
-    std::snprintf(numbers, sizeof(numbers), ",\"ts\":%.3f,\"args\":{\"percent\":%.2f}}",
-                  static_cast<double>(at_ns) / 1000, percent);
-    begin();
-    out_ += "{\"ph\":\"C\",\"pid\":" + std::to_string(pid) + ",\"tid\":0,\"name\":" + quoted_name +
-            numbers;
-  }
-  bool take() { return left_ > 0 && left_-- > 0; }
-  std::string finish() { return "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[" + out_ + "]}\n"; }
-
- private:
-  void begin() {
-    if (!out_.empty()) out_ += ",\n";
-  }
-  std::string out_;
-  size_t left_;
-};
-
 constexpr uint64_t kLaneBase = 1u << 24;  // GPU streams come after the threads
 
-void process(const ProcessFigure& p, uint64_t origin, Trace& trace) {
+/// `pid` is unique in the trace: processes of several hosts may have the same number.
+void process(const ProcessFigure& p, uint32_t pid, uint64_t origin, Trace& trace) {
   const ProcessRecord& r = *p.record;
   // Real time since the first process began, so that processes of several hosts lie side by side.
   const auto at = [&](uint64_t cupti) {
     const uint64_t since = cupti > r.first.cupti ? cupti - r.first.cupti : 0;
     return since + (r.first.real - origin);
   };
-  trace.name("process_name", r.pid, 0, p.title);
-  for (size_t lane = 1; lane < r.lanes.size(); ++lane) {
-    trace.name("thread_name", r.pid, kLaneBase + lane,
-               "GPU " + std::to_string(r.lanes[lane].device) + " stream " +
-                   std::to_string(r.lanes[lane].stream));
-  }
+  trace.name("process_name", pid, 0, p.title);
   for (size_t thread = 1; thread < r.thread_ids.size(); ++thread) {
-    trace.name("thread_name", r.pid, thread, "thread " + std::to_string(r.thread_ids[thread]));
+    trace.name("thread_name", pid, thread, "thread " + std::to_string(r.thread_ids[thread]));
   }
+  Tracks tracks;
   std::vector<std::string> names;
   for (const NameRow& n : r.names) names.push_back(quoted(short_kernel(readable_kernel(n.name))));
   for (const WindowRow& w : r.windows) {
     for (const EventRow& e : w.events) {
-      if (!trace.take()) return;
+      if (!trace.take()) break;
       if (e.kind == Event::kCall) {
-        trace.slice(r.pid, e.place, std::string("\"") + kCallNames[e.detail] + "\"", at(e.start),
+        trace.slice(pid, e.place, std::string("\"") + kCallNames[e.detail] + "\"", at(e.start),
                     at(e.end));
       } else {
-        trace.slice(r.pid, kLaneBase + e.place,
+        trace.slice(pid,
+                    kLaneBase + e.place * Tracks::kMost + tracks.place(e.place, e.start, e.end),
                     e.kind == Event::kCopy  ? "\"copy\""
                     : e.kind == Event::kSet ? "\"set\""
                     : e.name < names.size() ? names[e.name]
@@ -89,13 +50,22 @@ void process(const ProcessFigure& p, uint64_t origin, Trace& trace) {
       }
     }
   }
+  for (uint32_t lane = 0; lane < r.lanes.size(); ++lane) {
+    for (size_t track = 0; track < tracks.count(lane); ++track) {
+      const std::string name = "GPU " + std::to_string(r.lanes[lane].device) + " stream " +
+                               std::to_string(r.lanes[lane].stream);
+      trace.name(
+          "thread_name", pid, kLaneBase + lane * Tracks::kMost + track,
+          track == 0 ? name : name + ", at the same time (" + std::to_string(track + 1) + ")");
+    }
+  }
   for (const GpuUse& use : p.gpus) {
     const auto found = r.gpu_parts.find(use.device);
     if (found == r.gpu_parts.end() || r.part_ns == 0) continue;
     const std::string title = quoted("GPU " + std::to_string(use.device) + " busy");
     for (size_t i = 0; i < found->second.size(); ++i) {
       trace.counter(
-          r.pid, title, at(r.first.cupti + i * r.part_ns),
+          pid, title, at(r.first.cupti + i * r.part_ns),
           100 * static_cast<double>(found->second[i].busy) / static_cast<double>(r.part_ns));
     }
   }
@@ -107,7 +77,12 @@ std::string report_perfetto(const Report& report, size_t most_events) {
   Trace trace(most_events);
   uint64_t origin = ~uint64_t{0};
   for (const ProcessFigure& p : report.processes) origin = std::min(origin, p.record->first.real);
-  for (const ProcessFigure& p : report.processes) process(p, origin, trace);
+  std::set<uint32_t> used;
+  for (const ProcessFigure& p : report.processes) {
+    uint32_t pid = p.record->pid;
+    while (!used.insert(pid).second) pid += 1u << 22;  // beyond the largest process number
+    process(p, pid, origin, trace);
+  }
   return trace.finish();
 }
 

@@ -43,6 +43,7 @@ void head(const Report& r, std::string& out) {
   for (const std::string& word : s.command) command += (command.empty() ? "" : " ") + word;
   out += formatted("verdict   %s", place_name(r.place));
   if (r.evidence == Evidence::kSampled) out += " (by sampling)";
+  if (r.evidence == Evidence::kRecorded) out += " (by Tracefire's own records)";
   out += "\n          " + r.reason + "\n";
   if (!s.gpu_problem.empty() && r.kernel_count == 0) {
     out += "no GPU    " + s.gpu_problem + " Run `tracefire doctor`.\n";
@@ -107,6 +108,49 @@ void kernels(const Report& r, std::string& out) {
   if (r.kernels.size() > 12) out += formatted("  … and %zu more\n", r.kernels.size() - 12);
 }
 
+std::string in_flop(double flops) {
+  static constexpr const char* kUnits[] = {"", "k", "M", "G", "T", "P", "E"};
+  int unit = 0;
+  while (flops >= 1000 && unit < 6) {
+    flops /= 1000;
+    ++unit;
+  }
+  return formatted("%.3g %s", flops, kUnits[unit]);
+}
+
+/// Operations of Tracefire's programs: two lines each, so that layers and source lines have room.
+void operations(const Report& r, std::string& out) {
+  if (!r.ops.found) return;
+  out += "\noperations (Tracefire's own records)\n";
+  out += "   work      FLOP      runs  GPU time    device   operation\n";
+  constexpr size_t kShown = 12;
+  for (size_t i = 0; i < std::min(r.ops.ops.size(), kShown); ++i) {
+    const OpFigure& o = r.ops.ops[i];
+    const std::string time =
+        o.kernel_ns < 0 ? "-" : (o.estimated ? "~" : "") + seconds(o.kernel_ns);
+    out +=
+        formatted(" %5.1f %% %9s %9llu %9s  %-9s  ", 100 * o.work_share, in_flop(o.flops).c_str(),
+                  static_cast<unsigned long long>(o.runs), time.c_str(), cut(o.device, 9).c_str());
+    out += cut(o.op + " (" + o.kernel + ")", 40) + "\n";
+    std::string second = o.layer;
+    if (!o.location.empty()) second += (second.empty() ? "at " : ", at ") + o.location;
+    if (o.placement != "on device") second += (second.empty() ? "" : "; ") + o.placement;
+    if (!o.reason.empty()) second += ": " + o.reason;
+    if (!second.empty()) out += "         " + cut(second, 110) + "\n";
+  }
+  if (r.ops.ops.size() > kShown) {
+    out += formatted("  … and %zu more\n", r.ops.ops.size() - kShown);
+  }
+  for (size_t i = 0; i < std::min<size_t>(r.ops.programs.size(), 4); ++i) {
+    const ProgramFigure& p = r.ops.programs[i];
+    out += formatted("  program %s: %llu runs, %s of the host's time, longest %s\n",
+                     cut(p.name.empty() ? "(no name)" : p.name, 32).c_str(),
+                     static_cast<unsigned long long>(p.runs),
+                     seconds(static_cast<double>(p.host_ns)).c_str(),
+                     seconds(static_cast<double>(p.longest_ns)).c_str());
+  }
+}
+
 void copies(const Report& r, std::string& out) {
   if (r.copies.empty()) return;
   out += "\ncopies\n";
@@ -135,6 +179,7 @@ void processes(const Report& r, std::string& out) {
 std::string report_text(const Report& r) {
   std::string out;
   head(r, out);
+  operations(r, out);
   kernels(r, out);
   copies(r, out);
   processes(r, out);

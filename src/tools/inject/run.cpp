@@ -131,7 +131,8 @@ Result<Session> run_and_record(const RunOptions& options) {
   session.version = options.version;
   session.environment = shown_environment();
   std::vector<std::string> command = options.command;
-  Variables variables;
+  // Tracefire's own programs write their records there even where CUPTI cannot be used.
+  Variables variables = {{"TRACEFIRE_PROVE_DIR", options.folder}};
   const char* taken = std::getenv("CUDA_INJECTION64_PATH");
   if (taken != nullptr && *taken != '\0') {
     session.tracing =

@@ -110,13 +110,18 @@ class Run {
       : options_(options),
         build_(build),
         history_(std::make_shared<History>()),
-        sampler_(std::make_shared<ChosenGpus>(std::make_unique<NvmlSource>(), options.gpus),
+        sampler_(std::make_shared<ChosenGpus>(std::make_unique<NvmlSource>(questions(options)),
+                                              options.gpus),
                  history_, options.once || options.metrics ? kOnceGap : options.every),
         alerts_(options.alerts) {}
 
   int start();
 
  private:
+  static std::vector<std::string> questions(const Options& options) {
+    return options.query.empty() ? std::vector<std::string>()
+                                 : query_questions(parse_query(options.query).value());
+  }
   bool to_terminal() const { return options_.log.empty() && !options_.serve; }
   bool single() const {
     // nvidia-smi looks once where no --loop is given; so does text into a file.
@@ -254,6 +259,13 @@ Status Run::start_server() {
       options_.host.find(':') != std::string::npos ? "[" + options_.host + "]" : options_.host;
   std::fprintf(stderr, "tracefire: serving at http://%s:%d/ (metrics at /metrics)\n", host.c_str(),
                server_->port());
+  if (!is_loopback(options_.host)) {
+    log_line(
+        LogLevel::kWarning,
+        "the server at " + host +
+            " can be reached from other machines, without a password or encryption: it shows "
+            "users, containers and process names. Serve at 127.0.0.1 where that is not meant.");
+  }
   return {};
 }
 
@@ -330,6 +342,12 @@ int Run::loop() {
 }
 
 int Run::start() {
+  if (!options_.query.empty()) {
+    const std::string names = query_not_read(parse_query(options_.query).value());
+    if (!names.empty()) {
+      log_line(LogLevel::kWarning, "--query-gpu: not read here, shown as [N/A]: " + names);
+    }
+  }
   if (!options_.webhook.empty()) {
     Result<WebhookAddress> address = parse_webhook(options_.webhook);
     webhook_ = std::make_unique<Webhook>(std::move(address).value());

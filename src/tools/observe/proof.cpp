@@ -9,18 +9,12 @@
 #include "core/base/event.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
+#include "tools/observe/verdict.h"
 #include "tracefire/device.h"
 #include "tracefire/observe.h"
 
 namespace tracefire {
 namespace {
-
-// Placement numbers of StepRecord::placement.
-constexpr const char* kPlacementNames[] = {"on device", "host by design", "by user",
-                                           "fallen back"};
-constexpr uint8_t kOnDevice = 0;
-constexpr uint8_t kFellBack = 3;
-constexpr double kOnGpuShare = 0.99;
 
 /// How many programs, and steps of them, are counted one by one before they are added up: what the
 /// ledger keeps alive.
@@ -194,14 +188,7 @@ class Ledger {
     if (proof.precision.empty() && products) proof.precision = "highest";
     std::stable_sort(proof.rows.begin(), proof.rows.end(),
                      [](const Proof::Row& a, const Proof::Row& b) { return a.flops > b.flops; });
-    const double total = proof.gpu_flops + proof.cpu_flops;
-    if (proof.gpu_flops == 0) {
-      proof.verdict = "on-cpu";
-    } else if (!fell_back && proof.gpu_flops >= kOnGpuShare * total) {
-      proof.verdict = "on-gpu";
-    } else {
-      proof.verdict = "partly-on-gpu";
-    }
+    proof.verdict = verdict_of(proof.gpu_flops, proof.cpu_flops, fell_back);
     return proof;
   }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -29,19 +30,28 @@ struct Reading {
   static Reading missing(int code) { return {0, code}; }
 };
 
+/// What NVML says to a question of --query-gpu: words, or a number in NVML's own unit.
+struct Answer {
+  int code = Reading::kNoFunction;
+  std::string text;  ///< "" where it is a number
+  double value = 0;
+};
+
 /// Every metric of a GPU or of a MIG instance, in base units (see metrics.h).
 using Readings = std::array<Reading, kMetricCount>;
 
 /// What the operating system tells about a process on a GPU.
 struct HostProcess {
-  std::string name;       ///< "python3"; "" where it could not be read
-  std::string command;    ///< command line, at most kCommandBytes
-  std::string user;       ///< name, or the number where it has none
-  std::string container;  ///< "docker:1a2b3c4d5e6f", "k8s:pod/…"; "" for none
-  Reading cores;          ///< processor cores kept busy since the last sample
+  std::string name;        ///< "python3"; "" where it could not be read
+  std::string command;     ///< command line, at most kCommandBytes
+  std::string user;        ///< name, or the number where it has none
+  std::string container;   ///< "docker:1a2b3c4d5e6f", "k8s:pod/…"; "" for none
+  Reading cores;           ///< processor cores kept busy since the last sample
+  Reading children_cores;  ///< the same of its children: data loaders, as a rule
   Reading resident_bytes;
   Reading swapped_bytes;
   Reading major_faults;  ///< page faults that read from disk, per second
+  Reading age_seconds;   ///< how long it has been running
   int64_t started = 0;   ///< clock ticks after boot; tells a reused number from the same process
   bool gone = false;     ///< it ended between the driver's answer and ours
 };
@@ -87,7 +97,8 @@ struct Gpu {
   int process_code = Reading::kNotAsked;  ///< kOk where `processes` is complete
   std::vector<Instance> instances;
   std::vector<GpuProcess> processes;
-  bool more_processes = false;  ///< the list was cut at kMaxProcesses
+  bool more_processes = false;            ///< the list was cut at kMaxProcesses
+  std::map<std::string, Answer> answers;  ///< to the fields that --query-gpu asked for
 
   const Reading& operator[](Metric m) const { return readings[static_cast<int>(m)]; }
   Reading& operator[](Metric m) { return readings[static_cast<int>(m)]; }
