@@ -2,7 +2,7 @@
 # The front door. Everything made lies in build/ and .venv/.
 #
 #   make          builds the library, the command line, the Python module and the tests
-#   make demo     trains a network on real data, here, now, and says where it ran
+#   make demo     trains a network on real data, here, now, says where it ran, and writes build/demo.html
 #                 (through Keras; PYTHON=none or no Python >= 3.11: through the C++ library alone)
 #   make test     everything CI runs;  make test-deep adds the long tests and all sanitizers
 #   make wheel    a Python wheel that runs on other machines (PYTHON=python3.12)

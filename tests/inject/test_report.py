@@ -6,6 +6,7 @@ import os
 import pathlib
 import shlex
 import shutil
+import socket
 import stat
 import subprocess
 import sys
@@ -103,24 +104,77 @@ def fields(data):
         yield key >> 3, value
 
 
+def planes_of(path):
+    """{name of a plane: {name of a line: [(event, start in ps, ps)]}} of an XSpace."""
+    planes = {}
+    for plane in (v for n, v in fields(path.read_bytes()) if n == 1):
+        metadata, lines = {}, {}
+        for number, value in fields(plane):
+            if number == 4:
+                entry = dict(fields(value))
+                metadata[entry[1]] = dict(fields(entry[2]))[2].decode()
+                assert dict(fields(entry[2]))[1] == entry[1]
+        for line in (v for n, v in fields(plane) if n == 3):
+            head = dict((n, v) for n, v in fields(line) if n != 4)
+            events = [dict(fields(v)) for n, v in fields(line) if n == 4]
+            assert head[1] > 0 and head[3] > 1_600_000_000_000_000_000  # ns since 1970
+            name = head[2].decode()
+            assert name not in lines
+            lines[name] = [(metadata[e[1]], e.get(2, 0), e.get(3, 0)) for e in events]
+        name = dict((n, v) for n, v in fields(plane) if n == 2)[2].decode()
+        assert name not in planes
+        planes[name] = lines
+    return planes
+
+
 def test_tensorboard_profile(box, tmp_path):
     box.prove("--quiet", "--out", tmp_path / "out", "--", box.program, "training", "20")
-    space = (tmp_path / "out" / "tensorboard" / "plugins" / "profile" / "prove" / "host.xplane.pb").read_bytes()
-    plane, = (v for n, v in fields(space) if n == 1)
-    assert dict(fields(plane))[2].startswith(b"/device:GPU:0")
-    metadata = {}
-    for number, value in fields(plane):
-        if number == 4:
-            entry = dict(fields(value))
-            metadata[entry[1]] = dict(fields(entry[2]))[2].decode()
-    line, = (v for n, v in fields(plane) if n == 3)
-    events = [dict(fields(v)) for n, v in fields(line) if n == 4]
-    counts = {}
-    for event in events:
-        counts[metadata[event[1]]] = counts.get(metadata[event[1]], 0) + 1
-    assert len(events) == 60 and counts["copy"] == 20
-    gemm = next(k for k, v in metadata.items() if "gemm" in v)
-    assert {e[3] for e in events if e[1] == gemm} == {4_660_000_000}  # picoseconds
+    file, = (tmp_path / "out" / "tensorboard" / "plugins" / "profile" / "prove").iterdir()
+    assert file.name == f"{socket.gethostname()}.xplane.pb"
+    planes = planes_of(file)
+    device, host = sorted(planes)
+    assert device.startswith("/device:GPU:0 (pid ") and host == "/host:CPU"
+    events = planes[device]["Stream #7"]
+    assert len(events) == 60 and sum(e[0] == "copy" for e in events) == 20
+    assert {e[2] for e in events if "gemm" in e[0]} == {4_660_000_000}  # picoseconds
+    thread, = planes[host]
+    assert thread.startswith("pid ") and sum(e[0] == "launch" for e in planes[host][thread]) == 40
+
+
+def test_profile_of_ranks(box, tmp_path):
+    box.prove("--quiet", "--out", tmp_path / "out", "--", box.program, "children", "5")
+    file, = (tmp_path / "out" / "tensorboard" / "plugins" / "profile" / "prove").iterdir()
+    names = sorted(planes_of(file))
+    assert names[0].startswith("/device:GPU:0 (rank 0 of 2, pid ") and names[1].startswith("/device:GPU:0 (rank 1 of 2, pid ")
+
+
+def trace_of(path):
+    """Events of a trace as Perfetto's importer wants them: it drops slices that overlap in part."""
+    events = json.loads(path.read_text())["traceEvents"]
+    tracks, processes = {}, {}
+    for e in events:
+        assert e["ph"] in ("M", "X", "C") and isinstance(e["pid"], int) and isinstance(e["name"], str)
+        if e["ph"] == "X":
+            tracks.setdefault((e["pid"], e["tid"]), []).append((e["ts"], e["ts"] + e["dur"]))
+        if e["ph"] == "C":
+            assert all(isinstance(v, (int, float)) for v in e["args"].values())
+        if e["ph"] == "M" and e["name"] == "process_name":
+            assert processes.setdefault(e["pid"], e["args"]["name"]) == e["args"]["name"]
+    for slices in tracks.values():
+        opened = []
+        for start, end in sorted(slices, key=lambda s: (s[0], -s[1])):
+            while opened and opened[-1] <= start + 1e-4:
+                opened.pop()
+            assert not opened or end <= opened[-1] + 1e-2, "slices overlap in part"
+            opened.append(end)
+    return events, processes
+
+
+def test_perfetto_trace(box, tmp_path):
+    box.prove("--quiet", "--out", tmp_path / "out", "--", box.program, "children", "5")
+    events, processes = trace_of(tmp_path / "out" / "trace.json")
+    assert len(processes) == 2 and all(name.startswith("rank ") for name in processes.values())
+    assert sum(e["ph"] == "X" and e["tid"] >= 1 << 24 for e in events) == 2 * 15
 
 
 def test_required_verdict(box, tmp_path):

@@ -38,7 +38,7 @@ def hostile(name):
         return np.array(some, name)
     info = ml_dtypes.finfo(numpy_dtype(name))
     some = [0.0, 1.0, 0.5, 1.5, 2.5, 3.0, 7.25, 1e-5, 1e-3, 0.1, 10.0, 20.0, 88.8, 150.0, 709.9]
-    some += [1e10, 1e30, 1e-30, 16777217.0, 3e9, 1e300, 1e-300]
+    some += [4.0, 9.5, 26.5, 1e10, 1e30, 1e-30, 16777217.0, 3e9, 1e300, 1e-300]
     some += [float(v) for v in (info.eps, info.tiny, info.smallest_subnormal, info.max)]
     some += [float(info.max) / 4, math.inf]
     some = [v for v in some if v <= float(info.max) or v == math.inf]
@@ -133,6 +133,7 @@ UNARY = {
     "softplus": lambda x: np.logaddexp(x, 0),
     "log_sigmoid": lambda x: -np.logaddexp(-x, 0),
     "erf": np.vectorize(math.erf, otypes=[float]),
+    "erfc": np.vectorize(math.erfc, otypes=[float]),
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "selu": lambda x: 1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * np.expm1(x)),
     "elu": lambda x: np.where(x > 0, x, np.expm1(x)),
@@ -428,6 +429,7 @@ def gradient_of(function, x):
         ("arcsinh", lambda x: 1 / np.sqrt(x * x + 1)),
         ("arctanh", lambda x: 1 / (1 - x * x)),
         ("cbrt", lambda x: np.cbrt(x) / (3 * x)),
+        ("erfc", lambda x: -2 / math.sqrt(math.pi) * np.exp(-x * x)),
         ("exp2", lambda x: np.exp2(x) * math.log(2)),
     ],
 )
@@ -456,3 +458,23 @@ def test_the_activations_of_16_bits_are_rounded_once():
     expected = gelu(x.astype("float64"))
     got = np.asarray(knn.gelu(tensor(x))).astype("float64")
     np.testing.assert_allclose(got, expected, rtol=1e-3, atol=2e-5)
+
+
+def test_histograms_of_nothing_and_of_what_has_no_range():
+    counts, edges = ops.histogram(np.zeros(0, "float32"), bins=4)
+    np.testing.assert_array_equal(counts, [0, 0, 0, 0])
+    np.testing.assert_array_equal(edges, [0, 0.25, 0.5, 0.75, 1])
+    for bad in (math.nan, math.inf):
+        with pytest.raises(Exception, match=r"\[TF-E\d+\] `histogram`.*range"):
+            ops.histogram(np.float32([1, bad, 2]))
+        counts, _ = ops.histogram(np.float32([1, bad, 2]), bins=2, range=(0, 4))
+        np.testing.assert_array_equal(counts, [1, 1])
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64"])
+def test_random_integers_beyond_32_bits_are_refused(dtype):
+    from keras import random
+
+    with pytest.raises(ValueError, match=r"TF-E0103.*maxval=1099511627776"):
+        random.randint((4,), 0, 2**40, dtype=dtype, seed=1)
+    assert np.asarray(random.randint((4,), 5, 6, dtype=dtype, seed=1)).tolist() == [5] * 4

@@ -2,6 +2,7 @@
 // Host data in and out of tensors.
 #include <algorithm>
 
+#include "core/base/settings.h"
 #include "core/engine/engine.h"
 #include "core/runtime/host_reader.h"
 #include "core/runtime/transfer.h"
@@ -33,6 +34,7 @@ Tensor make_leaf(const HostArray& array, Device device) {
 
 Tensor Tensor::from_host(const void* data, DType dtype, const std::vector<int64_t>& sizes,
                          Device device) {
+  settings_problem().throw_if_error();
   check_sizes(dtype, sizes);
   if (dtype == DType::kString || dtype == DType::kToken || dtype == DType::kInvalid) {
     error(ErrorCode::kDTypeMismatch, "bytes cannot be a tensor of ", dtype_name(dtype),

@@ -67,10 +67,17 @@ class BoundProgram {
     return result_params_;
   }
 
-  /// True once for each `timing` (Events::timing()) other than 0: for programs on devices that work
-  /// beside the host, measuring means waiting, so that few executions are measured.
-  bool sample_now(uint64_t timing) {
-    return timing != 0 && sampled_.exchange(timing, std::memory_order_relaxed) != timing;
+  /// True once for each `timing` (Events::timing()) other than 0, in the run after `skipped`
+  /// others: for programs on devices that work beside the host, measuring means waiting, so that
+  /// few executions are measured, and the first one loads kernels.
+  bool sample_now(uint64_t timing, uint64_t skipped) {
+    if (timing == 0) return false;
+    const uint64_t first = timing * kTimings;
+    uint64_t runs = sampled_.load(std::memory_order_relaxed);
+    if (runs < first) runs = first;
+    if (runs == first + kTimings - 1) return false;  // enough runs were seen
+    sampled_.store(runs + 1, std::memory_order_relaxed);
+    return runs == first + skipped;
   }
   /// True where the host runs every step itself, so that a clock around it tells its time.
   bool runs_on_host() const { return runs_on_host_; }
@@ -92,7 +99,8 @@ class BoundProgram {
   std::vector<Device> devices_;
   bool has_checks_ = false;
   bool runs_on_host_ = true;
-  std::atomic<uint64_t> sampled_{0};
+  static constexpr uint64_t kTimings = 4;  ///< runs that are counted for one timing
+  std::atomic<uint64_t> sampled_{0};       ///< timing * kTimings + runs since
   std::vector<Needs> needs_;
   std::shared_ptr<const ProgramRecord> record_;
   std::shared_ptr<const std::vector<StepWork>> work_;

@@ -87,7 +87,7 @@ Result<RunOutcome> Executor::run(const RunRequest& request) {
   Times times;
   times.sampled = !bound->runs_on_host();
   const uint64_t timing = Events::instance().timing();
-  if (times.sampled ? bound->sample_now(timing) : timing != 0) frame.time_steps(&times.step_ns);
+  if (times.sampled ? bound->sample_now(timing, 1) : timing != 0) frame.time_steps(&times.step_ns);
   TF_RETURN_IF_ERROR(frame.run_steps());
   RunOutcome outcome;
   TF_RETURN_IF_ERROR(frame.outputs(&outcome));

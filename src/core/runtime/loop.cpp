@@ -146,13 +146,14 @@ Result<RunOutcome> Executor::run_repeated(const RunRequest& request, int64_t rep
   Times times;
   times.sampled = !bound->runs_on_host();
   const uint64_t timing = Events::instance().timing();
-  const bool timed = times.sampled ? bound->sample_now(timing) : timing != 0;
+  const bool timed = times.sampled ? bound->sample_now(timing, 0) : timing != 0;
   if (request.started != nullptr) *request.started = true;
   for (int64_t i = 0; i < repeats && stopped.ok(); ++i) {
     if (i > 0) collection.aim(collected, i, &frame);
     const bool room = times.step_ns.size() + program.steps.size() <= kMostTimes;
-    frame.time_steps(timed && room && (!times.sampled || i < kSampledRuns) ? &times.step_ns
-                                                                           : nullptr);
+    frame.time_steps(timed && room && (!times.sampled || (i > 0 && i <= kSampledRuns))
+                         ? &times.step_ns
+                         : nullptr);
     stopped = frame.run_steps();
     if (stopped.ok()) stopped = frame.keep_results();
     if (stopped.ok() && i + 1 == repeats) stopped = frame.outputs(&outcome);
@@ -334,7 +335,7 @@ Result<RunOutcome> Executor::replay(const RunRequest& request, BoundProgram& bou
   Status stopped;
   // What is measured runs last, when every kernel has been loaded.
   Times times{{}, true};
-  const bool sample = bound.sample_now(Events::instance().timing());
+  const bool sample = bound.sample_now(Events::instance().timing(), 0);
   while (done < repeats && stopped.ok()) {
     const int64_t now = std::min(unroll, repeats - done);
     if (sample && done + now == repeats) {

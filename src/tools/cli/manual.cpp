@@ -157,19 +157,24 @@ std::vector<std::string> option_groups(const CommandPage& page) {
 
 std::string usage_line(const CommandPage& page) {
   if (page.name.empty()) return "tracefire COMMAND [OPTION]...";
-  constexpr int kMostShown = 5;  // more options than that are read below, not here
+  // More options than that, or than fit into a line, are read below, not here.
+  constexpr int kMostShown = 5;
+  constexpr size_t kMostColumns = 72;
   const auto own = std::count_if(page.options.begin(), page.options.end(),
                                  [](const OptionPage& o) { return !o.common && !o.positional(); });
-  std::string text = "tracefire " + page.name;
-  if (own > kMostShown) text += " [OPTION]...";
-  for (const OptionPage& option : page.options) {
-    if (option.common || (!option.positional() && own > kMostShown)) continue;
-    std::string one = option.positional() ? option.value : option.names.back();
-    if (!option.positional() && !option.value.empty()) one += " " + option.value;
-    if (option.optional) one = "[" + one + "]";
-    text += " " + one + (option.many ? "..." : "");
-  }
-  return text;
+  const auto line = [&](bool options) {
+    std::string text = "tracefire " + page.name + (options ? "" : " [OPTION]...");
+    for (const OptionPage& option : page.options) {
+      if (option.common || (!option.positional() && !options)) continue;
+      std::string one = option.positional() ? option.value : option.names.back();
+      if (!option.positional() && !option.value.empty()) one += " " + option.value;
+      if (option.optional) one = "[" + one + "]";
+      text += " " + one + (option.many ? "..." : "");
+    }
+    return text;
+  };
+  const std::string all = line(true);
+  return own > kMostShown || all.size() > kMostColumns ? line(false) : all;
 }
 
 std::string help_text(const Manual& manual, const CommandPage& page, const Console& console) {

@@ -68,7 +68,7 @@ int profile(const Context& context, const Options& options) {
     return run.session.ending.status;
   }
   const std::string text = text_of(run);
-  if (!options.quiet || run.profiles.empty()) std::fputs(text.c_str(), stderr);
+  if (!options.quiet) std::fputs(text.c_str(), stderr);
   if (options.json) context.print(document_of(context, run));
   if (!options.out.empty()) {
     for (const profiler::Profile& one : run.profiles) {
@@ -105,7 +105,7 @@ Command profile_command() {
       {"tracefire profile --quiet --json -- ./train > profile.json",
        "For programs, where the program itself prints nothing on stdout."}};
   command.schema = "tracefire.profile/1";
-  command.uses_settings = false;
+  command.settings = UseOfSettings::kWithoutWrongOnes;
   command.define = [](CLI::App& app) -> Action {
     auto options = std::make_shared<Options>();
     app.add_option("COMMAND", options->command, "the program and its arguments, after --");

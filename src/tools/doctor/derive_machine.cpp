@@ -132,6 +132,7 @@ void user_space_facts(const Root& root, const Machine& m, const Data& data, Fact
   f->flag("no_libcuda", m.libcuda.path.empty(), "No libcuda.so.1 is in the loader's folders.");
   f->flag("libnvml", !m.libnvml.path.empty());
   f->set("libcuda.path", m.libcuda.path);
+  f->set("libcuda.file", root.follow(m.libcuda.path));
   f->set("libcuda.version", m.libcuda.version);
   f->flag("wsl.libcuda", !m.wsl_libcuda.empty(), "/usr/lib/wsl/lib/libcuda.so.1 exists.");
   bool compat = contains(m.libcuda.path, "/compat");

@@ -145,7 +145,7 @@ int run(const Options& options, std::ostream& out, std::ostream& err) {
     for (const auto& [name, value] : options.env) env[name] = value;
   Machine machine = read_machine(root, data, env, log, "The log");
   if (root.live()) add_live_facts(root, data, &machine);
-  Question question{options.python, options.framework};
+  Question question{options.python, options.framework, options.framework_release};
   if (options.plan)
     return deliver(options,
                    make_plan(root, data, std::move(machine), options.framework,

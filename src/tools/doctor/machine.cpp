@@ -28,6 +28,8 @@ void read_system(const Root& root, Machine* m) {
   m->wsl = contains_word(version, "microsoft") || root.exists("/usr/lib/wsl/lib") ||
            root.exists("/dev/dxg");
   if (root.exists("/Windows/System32") || root.exists("/windows/system32")) m->platform = "windows";
+  m->windows_driver =
+      root.exists("/Windows/System32/nvcuda.dll") || root.exists("/windows/system32/nvcuda.dll");
   if (root.exists("/System/Library/CoreServices/SystemVersion.plist")) m->platform = "darwin";
   if (m->variable("OS") == "Windows_NT") m->platform = "windows";
   for (std::string arch : {"aarch64", "x86_64"}) {
@@ -266,7 +268,8 @@ void join_gpus(const Data& data, Machine* m) {
     m->module_version = m->smi_rows[0]["driver_version"];
   }
   bool known_absent = m->pci_listed && m->gpus.empty() && !m->wsl;
-  if (!m->gpus.empty() || m->nvidia_loaded || m->node_gpu || m->node_dxg || m->jetson)
+  if (!m->gpus.empty() || m->nvidia_loaded || m->node_gpu || m->node_dxg || m->jetson ||
+      m->windows_driver)
     m->gpu = Presence::kPresent;
   else if (known_absent)
     m->gpu = Presence::kAbsent;

@@ -51,6 +51,7 @@ struct Machine {
   std::string module_file_version;
   std::string module_file_elsewhere;  ///< for another kernel
   bool node_gpu = false, node_control = false, node_uvm = false, node_dxg = false;
+  bool windows_driver = false;  ///< nvcuda.dll lies in Windows' system folder
   std::string nodes_denied;  ///< a node that this user may not open (live only)
   std::string node_group;    ///< its group and mode, in words
 

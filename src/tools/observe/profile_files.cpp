@@ -27,12 +27,13 @@ constexpr size_t kShownRows = 200;
 
 std::vector<std::string> times(const Profile::Row& row) {
   if (row.source == "none") return {"", "", std::to_string(row.runs), "", "", ""};
+  const bool quantiles = row.time.p50_us > 0;  // CUPTI's sums have none
   return {formatted("%.1f %%", 100 * row.share),
           duration_text(row.time.total_us),
           std::to_string(row.runs),
           duration_text(row.time.mean_us),
-          duration_text(row.time.p50_us),
-          duration_text(row.time.p99_us)};
+          quantiles ? duration_text(row.time.p50_us) : "",
+          quantiles ? duration_text(row.time.p99_us) : ""};
 }
 
 const std::vector<report::Column> kTimes = {{"share", true}, {"total", true}, {"runs", true},

@@ -51,6 +51,7 @@ class Table {
 };
 
 std::vector<std::string> times(const Durations& d) {
+  if (d.p50_us == 0) return {duration_text(d.mean_us), "", ""};  // CUPTI's sums have no quantiles
   return {duration_text(d.mean_us), duration_text(d.p50_us), duration_text(d.p99_us)};
 }
 

@@ -17,6 +17,7 @@ inline constexpr int kLineId = 1, kLineName = 2, kLineTimestamp = 3, kLineEvents
 inline constexpr int kEventMetadataId = 1, kEventOffset = 2, kEventDuration = 3;
 inline constexpr int kMetadataId = 1, kMetadataName = 2, kMapKey = 1, kMapValue = 2;
 inline constexpr uint64_t kPicoseconds = 1000;  ///< of a nanosecond
+inline constexpr uint64_t kFirstLine = 1000;  ///< viewers add lines of their own with small numbers
 }  // namespace xplane
 
 /// Numbers for names of events, and a plane's table of them.
