@@ -69,6 +69,16 @@ def test_indices_of_64_bits_are_not_cut():
         np.asarray(ops.take_along_axis(table, far[None], axis=1))
 
 
+def test_indices_are_integers():
+    x = np.float32([1, 2])
+    for wrong in (np.float32([1.7]), 0.5, [0.0]):
+        with pytest.raises(TypeError, match="TF-E0102.*float32"):
+            ops.take(x, wrong)
+    with pytest.raises(TypeError, match="TF-E0102.*float32"):
+        ops.take_along_axis(x, np.float32([0]))
+    assert tuple(ops.take(x, []).shape) == (0,)
+
+
 @pytest.mark.parametrize("value,dtype", [(300, "uint8"), (-1, "uint32"), (2**31, "int32")])
 def test_numbers_that_do_not_fit_are_errors(value, dtype):
     for given in (value, [value], [[0, value]]):
