@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "core/base/guard.h"
 #include "lib/data/gzip.h"
 #include "tracefire/data.h"
 
@@ -209,12 +210,15 @@ Result<std::string> read_file(const std::string& path, uint64_t max_bytes) {
 }  // namespace
 
 Table parse_csv(std::string_view text, const CsvOptions& options, const std::string& source) {
-  return parse(text, options, source).value();
+  return guarded([&] { return parse(text, options, source); }).value();
 }
 
 Table read_csv(const std::string& path, const CsvOptions& options) {
-  const std::string content = read_file(path, options.max_bytes).value();
-  return parse(content, options, path).value();
+  return guarded([&]() -> Result<Table> {
+           TF_ASSIGN(const std::string content, read_file(path, options.max_bytes));
+           return parse(content, options, path);
+         })
+      .value();
 }
 
 }  // namespace tracefire::data
