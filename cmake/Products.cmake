@@ -7,25 +7,9 @@ if(NOT TRACEFIRE_SANITIZE)
   set(no_undefined LINKER:--no-undefined)
 endif()
 
-# For a wheel: the C++ library is linked in and hidden, so that it does not matter which is installed.
-# libgcc_s stays shared: exceptions that pass from one library to another abort with two unwinders.
-option(TRACEFIRE_STATIC_RUNTIME "Link libstdc++ statically into libtracefire.so and the Python module" OFF)
-set(static_runtime -static-libstdc++ LINKER:--exclude-libs,ALL)
-
-# libtracefire.so: every room. The Python module, the command line and users link to it.
-add_library(tracefire SHARED "${pch_source}")
-tracefire_link_rooms(tracefire ${TRACEFIRE_ROOMS})
-target_include_directories(tracefire INTERFACE
-  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
-target_compile_features(tracefire INTERFACE cxx_std_20)
-target_link_options(tracefire PRIVATE ${no_undefined}
-                    "LINKER:--version-script,${PROJECT_SOURCE_DIR}/cmake/exports.map")
-set_target_properties(tracefire PROPERTIES LINK_DEPENDS "${PROJECT_SOURCE_DIR}/cmake/exports.map")
-if(TRACEFIRE_STATIC_RUNTIME)
-  target_link_options(tracefire PRIVATE ${static_runtime})
+if(NOT TRACEFIRE_TOOLS_ONLY)
+  include(Library)
 endif()
-set_target_properties(tracefire PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
-add_library(tracefire::tracefire ALIAS tracefire)
 
 include(GNUInstallDirs)
 # Where programs find libtracefire.so: beside them, in the build, and where it is installed.
@@ -35,16 +19,20 @@ if(SKBUILD)  # in the wheel: tracefire/bin/tracefire and tracefire/libtracefire.
   set(program_rpath "$ORIGIN/..")
 endif()
 
-# tracefire_program(name SOURCE file [ROOMS room...] [LIBRARY]): a program, made once its main exists.
-# With LIBRARY it is linked to libtracefire.so, else it holds the objects of ROOMS.
+# tracefire_program(name SOURCE file [ROOMS room...] [LIBRARY] [NO_INSTALL]): a program, made once its
+# main exists. With LIBRARY it is linked to libtracefire.so, else it holds the objects of ROOMS.
 function(tracefire_program name)
-  cmake_parse_arguments(ARG "LIBRARY" "SOURCE" "ROOMS" ${ARGN})
+  cmake_parse_arguments(ARG "LIBRARY;NO_INSTALL" "SOURCE" "ROOMS" ${ARGN})
   file(GLOB source CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${ARG_SOURCE}")
   if(NOT source)
     return()
   endif()
   add_library(${name}_main OBJECT "${source}")
   tracefire_compile(${name}_main)
+  foreach(room IN LISTS ARG_ROOMS)  # what their headers include
+    string(REPLACE "/" "_" room "${room}")
+    target_link_libraries(${name}_main PRIVATE room_${room})
+  endforeach()
   add_executable(${name}_program $<TARGET_OBJECTS:${name}_main>)
   set_target_properties(${name}_program PROPERTIES OUTPUT_NAME ${name} LINKER_LANGUAGE CXX
                         INSTALL_RPATH "${program_rpath}")
@@ -52,7 +40,9 @@ function(tracefire_program name)
     target_link_libraries(${name}_program PRIVATE tracefire)
   endif()
   tracefire_link_rooms(${name}_program ${ARG_ROOMS})
-  set(TRACEFIRE_PROGRAMS ${TRACEFIRE_PROGRAMS} ${name}_program PARENT_SCOPE)
+  if(NOT ARG_NO_INSTALL)
+    set(TRACEFIRE_PROGRAMS ${TRACEFIRE_PROGRAMS} ${name}_program PARENT_SCOPE)
+  endif()
 endfunction()
 
 # The command line's code lies in libtracefire.so, where it reaches the tools; main.cpp only calls it.
@@ -63,12 +53,17 @@ add_custom_target(tracefire_build_info
           -P "${PROJECT_SOURCE_DIR}/cmake/BuildInfo.cmake"
   BYPRODUCTS "${TRACEFIRE_GEN_DIR}/build_info.h"
   COMMENT "" VERBATIM)
-tracefire_program(tracefire SOURCE src/tools/cli/main.cpp LIBRARY)
-add_dependencies(tracefire_main tracefire_build_info)
+# The tools alone, without the engine; `make dist` packs this program as `tracefire`.
+tracefire_program(tracefire-tools SOURCE src/tools/cli/tools_main.cpp ROOMS ${TRACEFIRE_TOOL_ROOMS} NO_INSTALL)
+add_dependencies(tracefire-tools_main tracefire_build_info)
+if(NOT TRACEFIRE_TOOLS_ONLY)
+  tracefire_program(tracefire SOURCE src/tools/cli/main.cpp LIBRARY)
+  add_dependencies(tracefire_main tracefire_build_info)
+endif()
 
 # Manual pages and completions, printed by the program itself, laid out as below share/.
 set(TRACEFIRE_SHARE_DIR "${PROJECT_BINARY_DIR}/share")
-if(NOT CMAKE_CROSSCOMPILING)
+if(TARGET tracefire_program AND NOT CMAKE_CROSSCOMPILING)
   add_custom_command(OUTPUT "${TRACEFIRE_SHARE_DIR}/man/man1/tracefire.1"
     COMMAND tracefire_program --write-manual "${TRACEFIRE_SHARE_DIR}"
     DEPENDS tracefire_program COMMENT "Writing manual pages and completions" VERBATIM)
@@ -76,14 +71,14 @@ if(NOT CMAKE_CROSSCOMPILING)
 endif()
 # These work for any framework, also where libtracefire.so is not.
 tracefire_program(tracefire-doctor SOURCE src/tools/doctor/main.cpp
-                  ROOMS core/base backends/nvidia tools/doctor tools/monitor tools/inject)
+                  ROOMS core/base backends/nvidia tools/text tools/report tools/doctor tools/monitor tools/inject)
 tracefire_program(tracefire-monitor SOURCE src/tools/monitor/main.cpp
-                  ROOMS core/base backends/nvidia tools/monitor)
+                  ROOMS core/base backends/nvidia tools/text tools/monitor)
 if(TARGET tracefire-monitor_main)
   target_compile_definitions(tracefire-monitor_main PRIVATE "TRACEFIRE_VERSION=\"${PROJECT_VERSION}\"")
 endif()
 tracefire_program(tracefire-prove SOURCE src/tools/inject/main.cpp
-                  ROOMS core/base backends/nvidia tools/inject)
+                  ROOMS core/base backends/nvidia tools/text tools/report tools/inject)
 if(TARGET tracefire-prove_main)
   target_compile_definitions(tracefire-prove_main PRIVATE "TRACEFIRE_VERSION=\"${PROJECT_VERSION}\"")
 endif()
@@ -97,7 +92,9 @@ add_library(tracefire_inject MODULE "${inject_dir}/library_main.cpp" ${inject_so
 target_include_directories(tracefire_inject PRIVATE "${PROJECT_SOURCE_DIR}/src")
 target_compile_options(tracefire_inject PRIVATE -fno-exceptions -fno-rtti -fno-threadsafe-statics)
 target_link_libraries(tracefire_inject PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
-target_link_options(tracefire_inject PRIVATE LINKER:-z,nodelete LINKER:--exclude-libs,ALL)
+target_link_options(tracefire_inject PRIVATE LINKER:-z,nodelete
+                    "LINKER:--version-script,${PROJECT_SOURCE_DIR}/cmake/inject.map")
+set_target_properties(tracefire_inject PROPERTIES LINK_DEPENDS "${PROJECT_SOURCE_DIR}/cmake/inject.map")
 if(NOT TRACEFIRE_SANITIZE)
   target_link_options(tracefire_inject PRIVATE -static-libstdc++ -static-libgcc ${no_undefined})
 endif()

@@ -17,7 +17,7 @@ set_property(SOURCE "${PROJECT_SOURCE_DIR}/tests/support/paths.cpp" APPEND PROPE
 set(program_core base graph grad trace compile runtime engine null regressions)
 set(program_backends api ref cpu cuda nvidia)
 set(program_lib data nn dist io)
-set(program_tools observe doctor monitor inject cli)
+set(program_tools text observe doctor monitor inject cli)
 
 set(TRACEFIRE_TEST_GROUPS)
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/tests"

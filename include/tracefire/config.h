@@ -48,7 +48,8 @@ TRACEFIRE_API void set_soft_device_placement(bool soft);
 TRACEFIRE_API void set_log_device_placement(bool log);
 /// Whether f32 products may use TF32 on GPUs (the default, as TensorFlow).
 TRACEFIRE_API void set_tensor_float_32(bool allowed);
-/// Hides ops from a device kind ("GPU", "NULL") as if it had no kernel: tests of placement.
+/// Hides ops from a device kind ("GPU", "NULL") as if it had no kernel: tests of placement. Throws
+/// kUnknownDevice and kUnknownOp for names that there are not.
 TRACEFIRE_API void mask_ops(const std::string& device_kind, const std::vector<std::string>& ops);
 
 /// Gives a setting (`tracefire settings` lists them) a value written as text ("true", "256",

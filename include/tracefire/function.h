@@ -11,6 +11,16 @@
 
 namespace tracefire {
 
+/// A node of a traced function's graph, for graph viewers. Inputs are names of nodes.
+struct TRACEFIRE_API GraphNode {
+  std::string name;  ///< unique: "dense/matmul_3"
+  std::string op;    ///< "matmul"; "Placeholder" for parameters, "Variable" for variables
+  std::string device;
+  std::string type;      ///< of its first result: "float32(128, 10)"
+  std::string location;  ///< the user's source line
+  std::vector<std::string> inputs;
+};
+
 /// A traced function: a graph with its inputs, the slots it touches and the tensors it captured.
 /// A handle: copies are the same function. Compiled on first call; calls from several threads are
 /// allowed. All members but defined() throw kBadUsage where it is undefined.
@@ -42,6 +52,8 @@ class TRACEFIRE_API Function {
   /// The graph as text, and after compilation the program: steps, devices, kernels, refusals.
   std::string graph_text() const;
   std::string program_text() const;
+  /// The graph's parameters and nodes, in order.
+  std::vector<GraphNode> nodes() const;
   /// Variables that the function reads or assigns, in the order of its parameters.
   std::vector<Variable> variables() const;
   int parameters() const;

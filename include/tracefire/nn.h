@@ -75,6 +75,7 @@ struct Call {
 };
 
 /// A function of a tensor with variables of its own, created when the shape of its input is known.
+/// A layer that was moved from can be assigned to and destroyed; anything else throws kBadUsage.
 class TRACEFIRE_API Layer {
  public:
   virtual ~Layer();
@@ -88,7 +89,8 @@ class TRACEFIRE_API Layer {
   Shape output_shape(const Shape& input, DType dtype = DType::kF32);
 
   bool built() const;
-  /// Its own, then those of the layers it holds.
+  /// Its own, then those of the layers it holds. A layer that is held in several places counts
+  /// once, at the first of them.
   std::vector<Variable> variables() const;
   std::vector<Variable> trainable_variables() const;
   /// A frozen layer's variables are not trained. Takes effect at the next fit.
@@ -120,10 +122,13 @@ class TRACEFIRE_API Layer {
     hold(held);
     return held;
   }
+  /// Errors: kBadAttribute for an empty layer, and for one that is, or holds, this layer.
   void hold(Ref<Layer> layer);
 
  private:
   struct State;
+  State& state() const;  ///< kBadUsage where the layer was moved from
+  bool contains(const Layer& other) const;
   std::unique_ptr<State> state_;
 };
 
@@ -141,7 +146,9 @@ class TRACEFIRE_API Dense : public Layer {
   /// Errors: kBadAttribute for units < 1.
   explicit Dense(int64_t units, ActivationFunction activation = {});
   Dense(int64_t units, DenseOptions options);
+  /// Undefined until the layer is built, by its first call or output_shape().
   const Variable& kernel() const { return kernel_; }
+  /// The same; undefined also where use_bias is false.
   const Variable& bias() const { return bias_; }
 
  protected:
@@ -375,13 +382,16 @@ class TRACEFIRE_API Model : public Layer {
   Model& operator=(Model&&) noexcept;
 
   /// Chooses how to train. Steps traced before are traced anew.
-  /// Errors: kBadAttribute where two metrics have one name, or one is called "loss".
+  /// Errors: kBadAttribute where two metrics have one name, or one is called "loss"; kBadUsage
+  /// while the model runs fit, evaluate or predict.
   void compile(CompileOptions options);
 
   /// Trains on `data`: moves it to the default device once, traces train_step once for full batches
   /// and once for the rest of the rows, and lets the engine run each epoch (Function::run_epoch).
   /// Errors, before anything is trained: kBadUsage where compile was not called or options cannot
-  /// be; kEmptyInput; kShapeMismatch, kDTypeMismatch; kNotFinite; what the loss says of y.
+  /// be, or where the model is busy already (on_epoch may evaluate and predict, but not train or
+  /// compile its own model); kEmptyInput; kShapeMismatch, kDTypeMismatch; kNotFinite; what the loss
+  /// says of y.
   /// kCancelled when set_interrupt_check() says so: variables hold the state of the last finished
   /// step and history() the epochs that were finished.
   History fit(const data::Dataset& data, const FitOptions& options = {});
@@ -393,7 +403,7 @@ class TRACEFIRE_API Model : public Layer {
   Report evaluate(const Tensor& x, const Tensor& y, const EvaluateOptions& options = {}) {
     return evaluate(data::Dataset{x, y}, options);
   }
-  /// Predictions for all rows of x. Errors: as fit.
+  /// Predictions for all rows of x. May be called from several threads. Errors: as fit.
   Tensor predict(const Tensor& x, int64_t batch_size = 32);
 
   /// Of the last fit, also where it was interrupted.
@@ -426,14 +436,18 @@ class TRACEFIRE_API Model : public Layer {
  private:
   friend class Trainer;
   struct State;
-  std::unique_ptr<State> training_;
+  State& training() const;  ///< kBadUsage where the model was moved from
+  void check_not_moved(const std::shared_ptr<State>& training) const;
+  std::shared_ptr<State> training_;  ///< shared with a fit that is running
 };
 
-/// Layers one after the other: Sequential model({Dense(128, relu), Dropout(0.2), Dense(10)}).
+/// Layers one after the other: Sequential model({Dense(128, relu), Dropout(0.2), Dense(10)}). A
+/// layer may come in several places, which then share its variables.
 class TRACEFIRE_API Sequential : public Model {
  public:
   explicit Sequential(std::vector<Ref<Layer>> layers = {}, std::string name = "sequential");
-  /// Equal names are numbered: "dense", "dense_1".
+  /// Equal names of different layers are numbered: "dense", "dense_1".
+  /// Errors: kBadAttribute for an empty layer, and for one that is, or holds, this model.
   void add(Ref<Layer> layer);
 
  protected:

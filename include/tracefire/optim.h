@@ -17,6 +17,8 @@ struct Step {
   Tensor learning_rate;  ///< f32 []
 };
 
+/// Base of the optimizers. One that was moved from can be assigned to and destroyed; anything else
+/// throws kBadUsage.
 class TRACEFIRE_API Optimizer {
  public:
   virtual ~Optimizer();
@@ -28,7 +30,7 @@ class TRACEFIRE_API Optimizer {
   void build(const std::vector<Variable>& variables);
   /// One update of each variable by its gradient, and one more step counted.
   /// Errors: kShapeMismatch where there are not as many gradients as variables, or one has another
-  /// shape; kNoGradient where one is undefined.
+  /// shape; kNoGradient where one is undefined; kBadAttribute where a variable comes twice.
   void apply(const std::vector<Tensor>& grads, const std::vector<Variable>& variables);
   /// Inside a function being traced: takes the gradients of the scalar `loss` and applies them.
   void minimize(const Tensor& loss, const std::vector<Variable>& variables);
@@ -58,6 +60,7 @@ class TRACEFIRE_API Optimizer {
 
  private:
   struct State;
+  State& state() const;  ///< kBadUsage where the optimizer was moved from
   std::unique_ptr<State> state_;
 };
 

@@ -35,6 +35,7 @@ void bind_control(nb::module_& m);
 void bind_gradients(nb::module_& m);
 void bind_config(nb::module_& m);
 void bind_observe(nb::module_& m);
+void bind_profiler(nb::module_& m);
 void bind_location(nb::module_& m);
 
 /// Throws the Error of the catalogue; `text` says what happened, what was expected, what to do.
@@ -49,9 +50,7 @@ void keep_interrupt(nb::object exception);
 void drop_kept_exceptions();
 
 /// str(value).
-inline std::string str_of(nb::handle value) {
-  return nb::cast<std::string>(nb::str(value));
-}
+inline std::string str_of(nb::handle value) { return nb::cast<std::string>(nb::str(value)); }
 /// "int 3", "a list", "Tensor float32 (2, 3)": what an error message says it received.
 std::string describe(nb::handle value);
 /// The candidate that is closest to `name`, for "did you mean"; "" where none is close.

@@ -17,6 +17,7 @@ NB_MODULE(_core, m) {
   bind_gradients(m);
   bind_control(m);
   bind_observe(m);
+  bind_profiler(m);
   bind_location(m);
   bind_config(m);
 }

@@ -128,7 +128,16 @@ def _patch_dynamic_backend(module):
     cls.__getattr__, cls.set_backend = __getattr__, set_backend
 
 
-_AFTER_IMPORT = {"keras.src.utils.backend_utils": _patch_dynamic_backend}
+def _keep_64_bit_integers(module):
+    """Promotion keeps int64 and uint64, as it keeps int64 with TensorFlow: nothing is cut."""
+    if module.config.backend() == NAME:
+        module.BIT64_TO_BIT32_DTYPE.update(int64="int64", uint64="uint64")
+
+
+_AFTER_IMPORT = {
+    "keras.src.utils.backend_utils": _patch_dynamic_backend,
+    "keras.src.backend.common.dtypes": _keep_64_bit_integers,
+}
 
 
 class _Loader(importlib.machinery.SourceFileLoader):

@@ -12,6 +12,8 @@ from tracefire import _operators
 from tracefire import config
 from tracefire import debugging
 from tracefire import errors
+from tracefire import profiler
+from tracefire import summary
 from tracefire._core import Tensor
 from tracefire._core import Variable
 from tracefire._core import fetch
@@ -44,8 +46,10 @@ __all__ = [
     "device",
     "errors",
     "fetch",
+    "profiler",
     "proof",
     "reset_proof",
     "stop_gradient",
+    "summary",
     "tensor",
 ]

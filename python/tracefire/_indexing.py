@@ -2,6 +2,7 @@
 """`tensor[...]` with NumPy's rules, as slice, gather and reshape operations."""
 
 import math
+import operator
 
 from tracefire import _core
 from tracefire import _ops
@@ -13,6 +14,7 @@ _KEEP, _DROP, _NEW = "keep", "drop", "new"
 
 def getitem(x, key):
     key = list(key) if isinstance(key, tuple) else [key]
+    key = [_array(item) if isinstance(item, list) else item for item in key]
     key = _expand_ellipsis(key, len(x.shape))
     starts, limits, strides, flips = [], [], [], []
     plan = []
@@ -23,7 +25,7 @@ def getitem(x, key):
             continue
         size = x.shape[axis]
         if isinstance(item, slice):
-            lo, hi, step = item.indices(size)
+            lo, hi, step = _bounds(item, size)
             count = len(range(lo, hi, step))
             if step < 0:  # the engine slices forwards; reverse afterwards
                 lo, step = lo + (count - 1) * step, -step
@@ -32,7 +34,8 @@ def getitem(x, key):
             limits.append(lo + (count - 1) * step + 1 if count else lo)
             strides.append(step)
             plan.append(_KEEP)
-        elif isinstance(item, int) and not isinstance(item, bool):
+        elif _is_integer(item):
+            item = operator.index(item)
             if not -size <= item < size:
                 raise errors.raised_here(
                     "IndexOutOfRange",
@@ -45,7 +48,7 @@ def getitem(x, key):
             strides.append(1)
             plan.append(_DROP)
         else:
-            for array in _index_arrays(item):
+            for array in _index_arrays(item, x.shape[axis:]):
                 starts.append(0)
                 limits.append(x.shape[axis])
                 strides.append(1)
@@ -60,6 +63,38 @@ def getitem(x, key):
     return _arrange(x, plan)
 
 
+def _is_integer(item):
+    """Numbers of Python and of NumPy; tensors and arrays are looked up when the graph runs."""
+    if isinstance(item, (bool, _core.Tensor)) or getattr(item, "shape", ()) != ():
+        return False
+    return hasattr(item, "__index__") and str(getattr(item, "dtype", "int")) != "bool"
+
+
+def _bounds(item, size):
+    try:
+        return item.indices(size)
+    except (TypeError, ValueError) as error:
+        raise errors.raised_here(
+            "BadAttribute",
+            f"a tensor was sliced by {item}",
+            "integers or None, and a step that is not 0",
+            "Use int() on numbers that are whole",
+        ) from error
+
+
+def _no_index(item, shown=None):
+    shown = shown or repr(item)
+    shown = shown if len(shown) < 60 else shown[:57] + "..."
+    if isinstance(item, _core.Tensor) or hasattr(item, "dtype"):
+        shown = f"an array of {item.dtype}"
+    return errors.raised_here(
+        "DTypeMismatch",
+        f"a tensor was indexed by {shown}",
+        "integers, slices, None, ..., and arrays of integers or of truth values",
+        "Cast a float to an integer first; select by name in the dict that holds the tensor",
+    )
+
+
 def _expand_ellipsis(key, ndim):
     used = sum(_axes_used(k) for k in key)
     if used > ndim:
@@ -69,6 +104,8 @@ def _expand_ellipsis(key, ndim):
             f"at most {ndim} indices",
             "Check the rank of the tensor",
         )
+    if sum(k is Ellipsis for k in key) > 1:
+        raise _no_index(Ellipsis, "two `...`")
     rest = [slice(None)] * (ndim - used)
     at = next((i for i, k in enumerate(key) if k is Ellipsis), None)
     if at is None:
@@ -84,10 +121,23 @@ def _axes_used(item):
     return 1
 
 
-def _index_arrays(item):
-    """An index array as int32 tensors, one for each axis that it covers."""
-    if isinstance(item, _core.Tensor) and item.dtype != "bool":
-        return [_ops.cast(item, dtype="int32") if item.dtype != "int32" else item]
+def _array(item):
+    """A list, or whatever else was given as an index, as a NumPy array."""
+    import numpy as np
+
+    try:
+        array = np.asarray(item)
+    except (ValueError, TypeError) as error:
+        raise _no_index(item) from error
+    return array if array.size else array.astype("bool" if array.dtype == bool else "int32")
+
+
+def _index_arrays(item, sizes):
+    """An index array as tensors of integers, one for each axis that it covers."""
+    if isinstance(item, _core.Tensor) and "int" in item.dtype:
+        return [item if item.dtype in ("int32", "int64") else _ops.cast(item, dtype="int64")]
+    if isinstance(item, (bool, float, str, bytes, dict, set)) or item is NotImplemented:
+        raise _no_index(item)
     import numpy as np
 
     if isinstance(item, _core.Tensor) and (_core.is_tracing() or _core.is_abstract()):
@@ -98,10 +148,20 @@ def _index_arrays(item):
             "an index whose result has a fixed size",
             "Use where() or multiply by the mask",
         )
-    array = np.asarray(item)
-    if array.dtype == np.bool_:
-        return [_core.tensor(a.astype("int32")) for a in np.nonzero(array)]
-    return [_core.tensor(array.astype("int32"))]
+    array = _array(item)
+    if array.dtype == np.bool_ and array.ndim:
+        if array.shape != tuple(sizes[: array.ndim]):
+            raise errors.raised_here(
+                "IndexOutOfRange",
+                f"a mask of shape {array.shape} was used on axes of sizes "
+                f"{tuple(sizes[: array.ndim])}",
+                "a mask with the sizes of the axes that it covers",
+                "Compare the shapes of the mask and of the tensor",
+            )
+        return [_core.tensor(a) for a in np.nonzero(array)]
+    if array.dtype.kind not in "iu":
+        raise _no_index(item)
+    return [_core.tensor(array if array.dtype.itemsize >= 4 else array.astype("int32"))]
 
 
 def _arrange(x, plan):
@@ -164,10 +224,12 @@ def _gather_axes(x, axes, arrays):
     if axes + others != list(range(len(x.shape))):
         x = _ops.transpose(x, perm=axes + others)
     sizes = x.shape[: len(axes)]
+    wide = math.prod(sizes) >= 2**31 or any(a.dtype == "int64" for a in arrays)
     linear = None
     for size, array in zip(sizes, arrays):
-        limit = _core.tensor(size, "int32")
-        negative = _ops.less(array, _core.tensor(0, "int32"))
+        array = _ops.cast(array, dtype="int64") if wide else array
+        limit = _ops.number(size, array)
+        negative = _ops.less(array, _ops.number(0, array))
         array = _ops.select(negative, _ops.add(array, limit), array)
         linear = array if linear is None else _ops.add(_ops.mul(linear, limit), array)
     x = _reshape(x, (math.prod(sizes),) + tuple(x.shape[len(axes) :]))

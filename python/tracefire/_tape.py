@@ -66,12 +66,28 @@ class GradientTape:
                 "Create the tape with GradientTape(persistent=True)",
                 errors.FailedPreconditionError,
             )
-        self._used = True
-        targets = [_value(t) for t in _flatten(target)]
+        unconnected = str(getattr(unconnected_gradients, "value", unconnected_gradients))
+        if unconnected not in ("none", "zero"):
+            raise errors.raised_here(
+                "BadAttribute",
+                f"unconnected_gradients is {unconnected_gradients!r}",
+                "'none' or 'zero'",
+                "'zero' gives zeros for a source without influence, 'none' gives None",
+            )
+        targets = [_checked(t, "target") for t in _flatten(target)]
         flat = _flatten(sources)
+        values = [_checked(s, "source") for s in flat]
         seeds = None if output_gradients is None else _flatten(output_gradients)
-        grads = self._pull_back(targets, seeds, [_value(s) for s in flat])
-        if str(getattr(unconnected_gradients, "value", unconnected_gradients)) == "zero":
+        if seeds is not None and len(seeds) != len(targets):
+            raise errors.raised_here(
+                "BadAttribute",
+                f"output_gradients holds {len(seeds)} weights for {len(targets)} targets",
+                "one for each target, None standing for ones",
+                "Give it the structure of the targets",
+            )
+        self._used = True
+        grads = self._pull_back(targets, seeds, values)
+        if unconnected == "zero":
             grads = [_zeros(s) if g is None else g for g, s in zip(grads, flat)]
         return _pack(sources, iter(grads))
 
@@ -145,6 +161,25 @@ def _value(source):
     if isinstance(source, _core.Variable):
         return source.read()
     return source.value  # a Keras variable
+
+
+def _checked(value, role):
+    """The tensor of a target or a source of GradientTape.gradient."""
+    tensor = value if isinstance(value, _core.Tensor) else None
+    if tensor is None and (isinstance(value, _core.Variable) or hasattr(value, "assign")):
+        tensor = _value(value)
+    if not isinstance(tensor, _core.Tensor):
+        raise errors.raised_here(
+            "DTypeMismatch",
+            f"GradientTape.gradient received {_name_of(value)} as a {role}",
+            "tensors and variables, in lists, tuples and dicts",
+            "A function that returned None, or a value read with numpy(), is no part of a tape",
+        )
+    return tensor
+
+
+def _name_of(value):
+    return "None" if value is None else f"an object of type {type(value).__name__}"
 
 
 def _zeros(source):

@@ -57,7 +57,7 @@ class Bar:
 
 
 def train(epochs, batch, seed):
-    """Returns (accuracy on the test rows, sizes)."""
+    """Returns (accuracy on the test rows, sizes, figures of each epoch)."""
     import keras
     from keras import layers
 
@@ -75,10 +75,23 @@ def train(epochs, batch, seed):
     model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
     bar = Bar(epochs)
     watch = keras.callbacks.LambdaCallback(on_epoch_end=bar.show)
-    model.fit(x, y, batch_size=batch, epochs=epochs, verbose=0, callbacks=[watch])
+    history = model.fit(x, y, batch_size=batch, epochs=epochs, verbose=0, callbacks=[watch]).history
     _, accuracy = model.evaluate(x_test, y_test, batch_size=batch, verbose=0)
     sizes = {"train": len(x), "test": len(x_test), "pixels": 64, "classes": 10}
-    return float(accuracy), sizes
+    rows = [{name: float(values[i]) for name, values in history.items()} for i in range(epochs)]
+    return float(accuracy), sizes, rows
+
+
+def manifest(seed):
+    import keras
+    import numpy as np
+
+    return {
+        "trained by": f"Keras {keras.__version__}",
+        "Python": sys.version.split()[0],
+        "NumPy": np.__version__,
+        "seed": str(seed),
+    }
 
 
 def main(arguments=None):
@@ -96,7 +109,7 @@ def main(arguments=None):
     if reason:
         say("no GPU is used: " + reason)
     _core.reset_proof()
-    accuracy, sizes = train(options.epochs, options.batch, options.seed)
+    accuracy, sizes, history = train(options.epochs, options.batch, options.seed)
     proof = _core.proof()
     report = json.loads(proof.json())
     print(proof)
@@ -110,6 +123,8 @@ def main(arguments=None):
             "batch": options.batch,
             "devices": _core.list_devices(),
             "why_no_gpu": reason,
+            "history": history,
+            "manifest": manifest(options.seed),
             "proof": report,
         }
         with open(options.json, "w", encoding="utf-8") as file:

@@ -30,6 +30,21 @@ def pytest_collection_modifyitems(items):
                 item.add_marker(pytest.mark.skip(f"{PROGRAM} is not built: run make"))
 
 
+def tree_of(name, root):
+    """A machine's files below `root`: one of the fixtures of the doctor's own tests."""
+    (fixture,) = [f for f in json.loads((ROOT / "tests/data/doctor/fixtures.json").read_text()) if f["id"] == name]
+    for path, content in fixture["files"].items():
+        file = root / path.lstrip("/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, str):
+            file.write_text(content)
+        elif "symlink" in content:
+            file.symlink_to(content["symlink"])
+        else:
+            file.touch()
+    return root
+
+
 class Cli:
     """The program with an environment of its own: an empty home, no setting, no terminal."""
 

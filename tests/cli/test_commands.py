@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from conftest import BUILD, PROGRAM, ROOT, SCHEMAS, Cli
+from conftest import BUILD, PROGRAM, ROOT, SCHEMAS, Cli, tree_of
 from json_schema import errors
 
 
@@ -27,7 +27,9 @@ COMMANDS = listed_commands()
 HARMLESS = ["devices", "explain", "settings", "version", "completion", "help"]  # run nothing for long
 JSON_COMMANDS = {
     "devices": [[], ["--libraries"]],
+    "doctor": [["--root", "TREE"]],
     "explain": [[], ["TF-E0101"], ["103", "kShapeMismatch"]],
+    "profile": [["--quiet", str(PROGRAM), "demo", "--epochs", "1"]],
     "prove": [["--quiet", "true"]],
     "settings": [[], ["threads"]],
     "version": [[]],
@@ -63,8 +65,9 @@ def test_a_command_with_json_names_its_schema_and_is_tested(cli, command):
 
 
 @pytest.mark.parametrize("command, words", [(c, w) for c, all_ in JSON_COMMANDS.items() for w in all_])
-def test_json_fits_the_published_schema(cli, command, words):
+def test_json_fits_the_published_schema(cli, command, words, tmp_path):
     env = cli.nvml if command == "monitor" else None
+    words = [tree_of("fx01-ok", tmp_path / "tree") if word == "TREE" else word for word in words]
     done = cli(command, *words, "--json", env=env)
     document = cli.json(command, *words, env=env)
     assert document["schema"].startswith("tracefire.")

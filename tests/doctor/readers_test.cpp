@@ -164,16 +164,9 @@ TEST_CASE("doctor: ld.so.cache") {
 }
 
 TEST_CASE("doctor: text from outside is made safe") {
-  CHECK(printable("a\x1b[31mb\n\xff\xc3\xa9") == "a [31mb \uFFFD\u00e9");
-  CHECK(printable("\u202Eevil") == "\uFFFDevil");
+  CHECK(printable("a\x1b[31mb\n\xff\xc3\xa9") == "a\\x1b[31mb \uFFFD\u00e9");
+  CHECK(printable("\u202Eevil") == "\\u{202e}evil");
   CHECK(html_text("<script>\"&'") == "&lt;script&gt;&quot;&amp;&#39;");
-  CHECK(csv_field("=1+1") == "\"'=1+1\"");
-  CHECK(csv_field("a\"b") == "\"a\"\"b\"");
-  CHECK(redact("use hf_abcdefghijklmnop now") == "use [redacted] now");
-  CHECK(redact("https://user:pw@host/x") == "https://[redacted]@host/x");
-  CHECK(redact("API_KEY=abc123 x") == "API_KEY=[redacted] x");
-  CHECK(redact("Authorization: Bearer aaa.bbb") == "Authorization: [redacted] [redacted]");
-  CHECK(redact("tokenizer=5") == "tokenizer=5");
 }
 
 TEST_CASE("doctor: conditions of rules") {

@@ -267,7 +267,11 @@ def test_sparse_and_ragged_are_refused():
         ([1, 2.5], "float32"),
         ([], "float32"),
         (np.float64(2), "float32"),
-        (np.arange(3), "int32"),
+        (np.arange(3), "int64"),
+        (np.uint64([1]), "uint64"),
+        (np.ones(2), "float32"),
+        ([2**40], "int64"),
+        (2**63, "uint64"),
         (np.ones(2, "float16"), "float16"),
         (np.ones(2, "uint8"), "uint8"),
     ],
@@ -501,3 +505,36 @@ def test_gradient_function():
     grad = core.grad(lambda x, y: ops.sum(x * x * y), argnums=(0, 1))
     gx, gy = grad(np.array([1.0, 2.0], "float32"), np.array([3.0, 4.0], "float32"))
     assert np.asarray(gx).tolist() == [6.0, 16.0] and np.asarray(gy).tolist() == [1.0, 4.0]
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (5, 3), (2, 4, 2)])
+def test_the_gradient_of_qr_is_that_of_its_factors(shape):
+    x = R.normal(size=shape)
+    a, b = R.normal(size=shape), R.normal(size=(*shape[:-2], shape[-1], shape[-1]))
+
+    def weighed(x):
+        q, r = np.linalg.qr(x)
+        return (q * a).sum() + (r * b).sum()
+
+    at = ops.convert_to_tensor(x, "float64")
+    with tracefire.GradientTape() as tape:
+        q, r = ops.qr(at)
+        y = ops.sum(q * ops.convert_to_tensor(a, "float64")) + ops.sum(
+            r * ops.convert_to_tensor(b, "float64")
+        )
+    got = np.asarray(tape.gradient(y, at))
+    expected = np.zeros(shape)
+    for i in np.ndindex(*shape):
+        step = np.zeros(shape)
+        step[i] = 1e-6
+        expected[i] = (weighed(x + step) - weighed(x - step)) / 2e-6
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-7)
+
+
+def test_a_gradient_of_qr_that_is_none_says_so():
+    x = ops.convert_to_tensor(R.normal(size=(2, 3)).astype("float32"))
+    with tracefire.GradientTape() as tape:
+        q, r = ops.qr(x)
+        y = ops.sum(r)
+    with pytest.raises(NotImplementedError, match="TF-E0601.*qr"):
+        tape.gradient(y, x)

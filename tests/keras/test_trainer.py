@@ -459,3 +459,30 @@ def test_mixed_precision_scales_the_loss():
     scale = float(optimizer.dynamic_scale.numpy())
     overflows = round(np.log2(2.0**15 / scale))
     assert int(optimizer.step_counter.numpy()) + overflows == 15
+
+
+def compiling(hook):
+    def compile_anew(self, *args, **kwargs):
+        self.model.compile("adam", "mae", metrics=["mse"])
+
+    return type("Compiling", (keras.callbacks.Callback,), {hook: compile_anew})()
+
+
+@pytest.mark.parametrize("hook", ["on_train_begin", "on_epoch_begin", "on_epoch_end", "on_train_end"])
+def test_a_callback_compiles_between_epochs(hook):
+    model = keras.Sequential([keras.layers.Dense(3), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    x = np.random.default_rng(0).normal(size=(64, 4)).astype("float32")
+    history = model.fit(x, x[:, :1], epochs=3, batch_size=16, verbose=0, callbacks=[compiling(hook)])
+    assert len(history.history["loss"]) == 3
+    assert isinstance(model.optimizer, keras.optimizers.Adam)
+    assert ("mse" in history.history) == (hook != "on_train_end")
+
+
+@pytest.mark.parametrize("hook", ["on_train_batch_begin", "on_train_batch_end"])
+def test_a_callback_that_compiles_within_an_epoch_is_refused(hook):
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    x = np.ones((64, 4), "float32")
+    with pytest.raises(ValueError, match=f"TF-E0502.*{hook}.*compile"):
+        model.fit(x, x[:, :1], batch_size=16, verbose=0, callbacks=[compiling(hook)])

@@ -60,6 +60,28 @@ void add_arithmetic(std::vector<OpCase>* cases) {
       }
       add_special(cases, "div", dtype,
                   {{1, 0}, {-1, 0}, {0, 0}, {kInf, kInf}, {1, -0.0}, {1, kInf}});
+      const double large = dtype == DType::kF16 ? 6e4 : 1e30, small = 1e-7;
+      for (const char* op : {"floor_div", "floor_mod"}) {
+        add_special(cases, op, dtype,
+                    {{-5, kInf},
+                     {5, kInf},
+                     {5, -kInf},
+                     {0, kInf},
+                     {-0.0, 3},
+                     {kInf, 3},
+                     {-kInf, 0},
+                     {kInf, kInf},
+                     {1, 0},
+                     {0, 0},
+                     {kNan, 1},
+                     {1, kNan},
+                     {1, 0.1},
+                     {-small, large},
+                     {large, 3},
+                     {small, -large},
+                     {-6, 3},
+                     {7, -2}});
+      }
       add_special(cases, "pow", dtype,
                   {{0, 0}, {kNan, 0}, {-2, 3}, {-8, 0.5}, {0, -1}, {kInf, -1}, {0, 2}, {-1, 2}});
       add_special(cases, "atan2", dtype, {{0, 1}, {0, -1}, {1, 0}, {-1, 0}, {kNan, 1}, {1, kInf}});

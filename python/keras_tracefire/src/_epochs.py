@@ -20,6 +20,7 @@ from keras_tracefire.src._messages import warn
 from keras_tracefire.src._steps import map_leaves
 from keras_tracefire.src.ops._tensor import convert_to_tensor
 from tracefire import errors
+from tracefire import profiler
 
 # Updates of the progress bar an epoch, when somebody watches.
 _UPDATES = 8
@@ -35,7 +36,8 @@ class EpochData:
         self.full, self.rest = divmod(self.rows, self.batch)
         self._adapter = adapter
         sliceables = array_slicing.convert_to_sliceable(adapter._inputs, target_backend="numpy")
-        self.template = map_leaves(self._upload, sliceables)
+        with profiler.Input("data to the device"):
+            self.template = map_leaves(self._upload, sliceables)
         self.tensors = [x for x in tree.flatten(self.template) if x is not None]
         self._walker = None
 
@@ -54,6 +56,10 @@ class EpochData:
         """
         if not shuffle:
             return None
+        with profiler.Input("shuffle"):
+            return self._shuffled(shuffle)
+
+    def _shuffled(self, shuffle):
         if self._walker is None:
             size = self.batch if shuffle == "batch" else self.rows
             self._walker = ArrayDataAdapter(np.arange(self.rows), batch_size=size, shuffle=shuffle)
@@ -90,7 +96,8 @@ class EpochRunner:
     def chunks(self, order, chunk, collect=False):
         """Yields (first step, last step, function that runs them and gives the result)."""
         data = self._data
-        rows = None if order is None else convert_to_tensor(order)
+        with profiler.Input("order of rows"):
+            rows = None if order is None else convert_to_tensor(order)
         for lo in range(0, data.full, max(chunk, 1)):
             hi = min(lo + max(chunk, 1), data.full)
             yield lo, hi - 1, lambda lo=lo, hi=hi: self._run(rows, lo, hi, collect)
@@ -117,7 +124,13 @@ class EpochRunner:
 def batches(iterator, run):
     """Yields (first step, last step, function that runs them) of an epoch batch by batch."""
     with iterator.catch_stop_iteration():
-        for begin, end, these in iterator:
+        steps = iter(iterator)
+        while True:
+            with profiler.Input("next batch"):
+                step = next(steps, None)
+            if step is None:
+                return
+            begin, end, these = step
             yield begin, end, lambda these=these: run(these)
 
 
@@ -147,6 +160,10 @@ def needs_batches(callback, hooks):
         return any(needs_batches(c, hooks) for c in callback.callbacks)
     if isinstance(callback, (callbacks_module.ProgbarLogger, callbacks_module.History)):
         return False
+    if isinstance(callback, callbacks_module.TensorBoard):
+        # What it does at a batch is write figures of batches and profile some of them.
+        quiet = callback.update_freq == "epoch" and not callback.write_steps_per_second
+        return not quiet or callback._should_trace
     saves = (callbacks_module.ModelCheckpoint, callbacks_module.BackupAndRestore)
     if isinstance(callback, saves):
         frequency = getattr(callback, "save_freq", getattr(callback, "_save_freq", None))

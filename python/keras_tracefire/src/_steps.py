@@ -97,6 +97,10 @@ class Step:
                 return None
         return self._traced[key]
 
+    def any_function(self):
+        """The function of one of the batches traced so far; None where there is none."""
+        return next((traced.function for traced in self._traced.values() if traced), None)
+
     def _record(self, template, specs):
         with _core.TraceScope() as scope:
             parameters = iter([scope.parameter(shape, dtype) for shape, dtype in specs])

@@ -22,12 +22,15 @@ from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
 from keras_tracefire.src import _epochs
+from keras_tracefire.src import _tensorboard
 from keras_tracefire.src._steps import Step
 from keras_tracefire.src._steps import join
 from keras_tracefire.src._steps import read
 from keras_tracefire.src._steps import read_scalars
 from keras_tracefire.src._steps import returns_metrics
 from tracefire import GradientTape
+from tracefire import errors
+from tracefire import profiler
 
 # Keras 3.16 renamed its base class.
 _Base = getattr(base_trainer, "BaseTrainer", None) or base_trainer.Trainer
@@ -123,15 +126,33 @@ class TracefireTrainer(_Base):
         what they give."""
         for begin, end, run in chunks:
             getattr(callbacks, mode.begin)(begin)
-            result = run()
+            self._refuse_compilation(mode, mode.begin)
+            one = begin == end  # a chunk of several steps is no step itself
+            with profiler.Step(mode.step, begin) if one else profiler.Annotation(mode.step + "s"):
+                result = run()
             getattr(callbacks, mode.end)(end, logs_of(result))
+            self._refuse_compilation(mode, mode.end)
             yield result
             if getattr(self, mode.stop):
                 break
 
+    def _refuse_compilation(self, mode, hook):
+        if getattr(self, mode.function) is not None:
+            return
+        raise errors.raised_here(
+            "BadUsage",
+            f"a callback's `{hook}` called compile() in the middle of an epoch, whose step, "
+            "metrics and optimizer are gone with it",
+            "compile() before fit, or in a callback between two epochs",
+            "Change a setting such as model.optimizer.learning_rate, or use on_epoch_end",
+        )
+
     def _run_epoch(self, mode, iterator, callbacks, steps, shuffle=False):
         """Trains or tests for one epoch. Returns its logs as numbers, for which the device is
         waited for once."""
+        if getattr(self, mode.function) is None:  # a callback has compiled the model anew
+            self._build_from(iterator)
+            getattr(self, mode.make)()
         watched = _epochs.is_watched(callbacks)
         plan = self._plan(mode, iterator, callbacks, steps)
         if plan is None:
@@ -355,6 +376,7 @@ class TracefireTrainer(_Base):
     def _callback_list(self, callbacks, verbose, epochs, steps, add_history):
         if isinstance(callbacks, callbacks_module.CallbackList):
             return callbacks
+        _tensorboard.adopt(callbacks)
         return callbacks_module.CallbackList(
             callbacks,
             add_history=add_history,

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <map>
 
+#include "core/base/event.h"
+
 namespace tracefire::cpu {
 namespace {
 
@@ -109,6 +111,7 @@ Result<BufferPtr> MemoryPool::allocate(size_t bytes, const char* what) {
   auto block = std::make_shared<Block>(shared_from_this(), data, size, what);
   block->index = live_.size();
   live_.push_back(block.get());
+  Events::instance().publish(MemoryEvent{device_, data, size, true, in_use_, block->what()});
   return BufferPtr(std::move(block));
 }
 
@@ -119,6 +122,8 @@ void MemoryPool::give_back(Block* block) {
   live_.pop_back();
   in_use_ -= block->bytes();
   cached_[class_of(block->bytes())].push_back(block->data());
+  Events::instance().publish(
+      MemoryEvent{device_, block->data(), block->bytes(), false, in_use_, {}});
 }
 
 MemoryStats MemoryPool::stats() const {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/event.h"
 #include "core/base/settings.h"
 
 namespace tracefire::cuda {
@@ -72,6 +73,8 @@ Result<BufferPtr> Pool::allocate(size_t bytes, const char* what) {
   }
   in_use_ += size;
   peak_ = std::max(peak_, in_use_);
+  Events::instance().publish(
+      MemoryEvent{context_->device(), host(address), size, true, in_use_, what});
   return BufferPtr(std::make_shared<Block>(shared_from_this(), address, bytes, context_->device()));
 }
 
@@ -132,6 +135,8 @@ void Pool::give_back(void* data) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto piece = pieces_.find(reinterpret_cast<CUdeviceptr>(data));
   in_use_ -= piece->second.bytes;
+  Events::instance().publish(
+      MemoryEvent{context_->device(), data, piece->second.bytes, false, in_use_, {}});
   if (passed) {
     pending_.push_back({piece->first, passed});
   } else {

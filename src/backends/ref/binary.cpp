@@ -51,6 +51,15 @@ Int floor_div(Int x, Int y) {
   return x % y != 0 && (x < 0) != (y < 0) ? q - 1 : q;
 }
 
+/// floor of the exact quotient, from what the remainder leaves.
+double floor_div(double x, double y) {
+  if (y == 0) return x / y;
+  const double rest = std::fmod(x, y);
+  double quotient = (x - rest) / y;  // nearly whole
+  if (rest != 0 && (rest < 0) != (y < 0)) quotient -= 1;
+  return quotient == 0 ? std::copysign(0.0, x / y) : std::rint(quotient);
+}
+
 double floor_mod(double x, double y) {
   const double rest = std::fmod(x, y);
   return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
@@ -82,8 +91,8 @@ void div_true(Eval& e) {
   map_real(e, [](double x, double y) { return x / y; });
 }
 void floor_div_of(Eval& e) {
-  map_real(e, [](double x, double y) { return std::floor(x / y); });
-  map_whole(e, floor_div);
+  map_real(e, [](double x, double y) { return floor_div(x, y); });
+  map_whole(e, [](Int x, Int y) { return floor_div(x, y); });
 }
 void floor_mod_of(Eval& e) {
   map_real(e, floor_mod);

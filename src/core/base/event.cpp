@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <iterator>
 
 #include "core/base/mutex.h"
@@ -31,9 +32,18 @@ thread_local std::vector<int> calling;
 
 struct Events::State {
   std::atomic<int> count{0};
+  std::atomic<int> timed{0}, memory{0}, spans{0};  ///< subscribers that ask for these
+  std::atomic<uint64_t> timings{0};                ///< how often one began to ask for step times
   Mutex mutex;
   int last_id TF_GUARDED_BY(mutex) = 0;
   Listeners listeners TF_GUARDED_BY(mutex);
+
+  void add_wishes(const Subscriber& subscriber, int sign) {
+    timed += subscriber.step_times ? sign : 0;
+    memory += subscriber.memory ? sign : 0;
+    spans += subscriber.span ? sign : 0;
+    timings += subscriber.step_times && sign > 0 ? 1 : 0;
+  }
 
   template <class Callback, class Event>
   void hand_out(Callback Subscriber::*callback, const Event& event) {
@@ -75,6 +85,7 @@ Events& Events::instance() {
 int Events::subscribe(Subscriber subscriber) {
   MutexLock lock(state_->mutex);
   int id = ++state_->last_id;
+  state_->add_wishes(subscriber, 1);
   state_->listeners.push_back(std::make_shared<Listener>(id, std::move(subscriber)));
   state_->count.fetch_add(1, std::memory_order_release);
   return id;
@@ -88,6 +99,7 @@ void Events::unsubscribe(int id) {
     auto found = std::find_if(all.begin(), all.end(), [id](const auto& l) { return l->id == id; });
     if (found == all.end()) return;
     listener = *found;
+    state_->add_wishes(listener->callbacks, -1);
     all.erase(found);
     state_->count.fetch_sub(1, std::memory_order_release);
   }
@@ -99,6 +111,18 @@ void Events::unsubscribe(int id) {
 
 bool Events::active() const { return state_->count.load(std::memory_order_acquire) > 0; }
 
+uint64_t Events::timing() const {
+  return state_->timed.load(std::memory_order_acquire) > 0 ? state_->timings.load() : 0;
+}
+bool Events::wants_memory() const { return state_->memory.load(std::memory_order_acquire) > 0; }
+bool Events::wants_spans() const { return state_->spans.load(std::memory_order_acquire) > 0; }
+
+int64_t Events::now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
 void Events::publish(const RunEvent& event) {
   if (active()) state_->hand_out(&Subscriber::run, event);
 }
@@ -107,8 +131,18 @@ void Events::publish(const CopyEvent& event) {
   if (active()) state_->hand_out(&Subscriber::copy, event);
 }
 
-void Events::publish_synchronize(Device device) {
-  if (active()) state_->hand_out(&Subscriber::synchronize, device);
+void Events::publish(const MemoryEvent& event) {
+  if (wants_memory()) state_->hand_out(&Subscriber::memory, event);
+}
+
+void Events::publish(const SpanEvent& event) {
+  if (wants_spans()) state_->hand_out(&Subscriber::span, event);
+}
+
+void Events::publish_synchronize(Device device, int64_t start_ns) {
+  if (!active()) return;
+  state_->hand_out(&Subscriber::synchronize, device);
+  state_->hand_out(&Subscriber::wait, WaitEvent{device, start_ns, now_ns() - start_ns});
 }
 
 }  // namespace tracefire

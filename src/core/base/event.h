@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tracefire/device.h"
@@ -68,6 +69,12 @@ struct RunEvent {
   std::vector<int32_t> steps;
   int64_t start_ns = 0;  ///< steady clock
   int64_t host_ns = 0;   ///< host time until everything was enqueued (on a CPU: done)
+  /// Where a subscriber asked for step_times: how long each step took, [execution, step], for the
+  /// executions that were measured; empty where none was.
+  std::vector<int64_t> step_ns;
+  /// step_ns comes from a few executions that ran outside the captured graph and were waited for
+  /// step by step: launch and wait are part of the times.
+  bool sampled = false;
 };
 
 enum class CopyKind : uint8_t { kHostToDevice, kDeviceToHost, kDeviceToDevice, kSlotRelocation };
@@ -75,6 +82,38 @@ struct CopyEvent {
   CopyKind kind;
   uint64_t bytes;
   const char* reason;  ///< static text: "numpy view alive", "observed", "step input"
+};
+
+/// The host waited for a device.
+struct WaitEvent {
+  Device device;
+  int64_t start_ns = 0;  ///< steady clock
+  int64_t wait_ns = 0;
+};
+
+/// A block of device memory was taken or given back. Published in the order in which it happens,
+/// under the allocator's lock: callbacks take no device memory.
+struct MemoryEvent {
+  Device device;
+  const void* block;      ///< its address, the same when it is given back
+  uint64_t bytes;         ///< of the block
+  bool taken;             ///< else given back
+  uint64_t in_use;        ///< bytes of the device's live blocks after it
+  std::string_view what;  ///< who takes it: "train_step", "kernel workspace"; empty when given back
+};
+
+enum class SpanKind : uint8_t {
+  kPlain,  ///< a stretch of the program that somebody named
+  kStep,   ///< one step of a loop
+  kInput,  ///< fetching or preparing data
+};
+/// A stretch of host time with a name: step markers, annotations, the feed of fit().
+struct SpanEvent {
+  std::string name;
+  SpanKind kind = SpanKind::kPlain;
+  int64_t step = -1;     ///< number of the step; -1: none
+  int64_t start_ns = 0;  ///< steady clock
+  int64_t span_ns = 0;
 };
 
 /// The event sink. Readers (placement log, proof, profiler, metrics) subscribe; the executor
@@ -87,6 +126,11 @@ class TRACEFIRE_API Events {
     std::function<void(const RunEvent&)> run;
     std::function<void(const CopyEvent&)> copy;
     std::function<void(Device)> synchronize;  ///< the host waited for a device
+    std::function<void(const WaitEvent&)> wait;
+    std::function<void(const MemoryEvent&)> memory;
+    std::function<void(const SpanEvent&)> span;
+    /// Asks executors to measure steps (RunEvent::step_ns); costs a clock reading a step.
+    bool step_times = false;
   };
   /// Returns the number that unsubscribe() takes.
   int subscribe(Subscriber subscriber);
@@ -95,9 +139,18 @@ class TRACEFIRE_API Events {
   void unsubscribe(int id);
   /// True while anybody subscribes: only then need an executor take times.
   bool active() const;
+  /// 0, or a number that changes whenever another subscriber begins to ask for step times.
+  uint64_t timing() const;
+  bool wants_memory() const;
+  bool wants_spans() const;
+  /// Now, on the clock of all events.
+  static int64_t now_ns();
   void publish(const RunEvent& event);
   void publish(const CopyEvent& event);
-  void publish_synchronize(Device device);
+  void publish(const MemoryEvent& event);
+  void publish(const SpanEvent& event);
+  /// A wait that began at `start_ns` and ends now.
+  void publish_synchronize(Device device, int64_t start_ns);
 
  private:
   Events();

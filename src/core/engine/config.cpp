@@ -5,6 +5,7 @@
 #include "core/base/settings.h"
 #include "core/engine/engine.h"
 #include "core/engine/splice.h"
+#include "core/ops/op_table.h"
 #include "core/runtime/placement_log.h"
 #include "core/runtime/transfer.h"
 
@@ -65,7 +66,11 @@ void change_setting(const std::string& name, const std::string& value) {
 std::string setting(const std::string& name) { return setting_text(name).value(); }
 
 void mask_ops(const std::string& device_kind, const std::vector<std::string>& ops) {
-  Backends::instance().mask(register_device_kind(device_kind), ops);
+  const Device device = parse_device(device_kind);
+  for (const std::string& op : ops) {
+    if (!OpTable::instance().find(op)) unknown_op(op).throw_if_error();
+  }
+  Backends::instance().mask(device.kind, ops);
 }
 
 MemoryInfo memory_info(Device device) {

@@ -121,8 +121,9 @@ const Elementwise kBinary[] = {
      infer_binary<kReal>,
      {grad_floor_div, 0, 0},
      elementwise_cost<2>,
-     "floor(x / y). An integer divided by 0 gives 0; the smallest integer divided by -1 wraps "
-     "around. Its gradient is 0 wherever it exists."},
+     "floor(x / y) of the exact quotient, so -1 where x is below 0 and y is infinite; NaN where x "
+     "is infinite and y is not 0. An integer divided by 0 gives 0; the smallest integer divided by "
+     "-1 wraps around. Its gradient is 0 wherever it exists."},
     {"floor_mod",
      "FloorMod",
      infer_binary<kReal>,

@@ -70,8 +70,7 @@ bool bound_types(const Program& program, const Step& step, const DimEnv& env,
 }
 
 Result<std::unique_ptr<Launch>> bind_step(const Program& program, const Step& step,
-                                          const DimEnv& env,
-                                          const std::vector<ValueType>& inputs,
+                                          const DimEnv& env, const std::vector<ValueType>& inputs,
                                           const std::vector<ValueType>& outputs) {
   TF_ASSIGN(DeviceBackend * backend, Backends::instance().find(step.device));
   const Node node = bind_node(program.graph->nodes[static_cast<size_t>(step.node)], env);
@@ -178,6 +177,8 @@ Result<std::shared_ptr<BoundProgram>> BoundProgram::make(ProgramPtr program, con
   bound->devices_.assign(devices.begin(), devices.end());
   bound->offsets_.assign(program->values.size(), -1);
   for (Device device : bound->devices_) {
+    TF_ASSIGN(DeviceBackend * backend, Backends::instance().find(device));
+    bound->runs_on_host_ &= backend->host_addressable();
     ArenaPlan plan = plan_arena(*program, device, env);
     for (size_t v = 0; v < plan.offsets.size(); ++v) {
       if (plan.offsets[v] >= 0) bound->offsets_[v] = plan.offsets[v];

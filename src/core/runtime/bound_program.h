@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <vector>
 
-#include "core/base/event.h"
 #include "backends/api/arena.h"
+#include "core/base/event.h"
 
 namespace tracefire {
 
@@ -66,6 +67,14 @@ class BoundProgram {
     return result_params_;
   }
 
+  /// True once for each `timing` (Events::timing()) other than 0: for programs on devices that work
+  /// beside the host, measuring means waiting, so that few executions are measured.
+  bool sample_now(uint64_t timing) {
+    return timing != 0 && sampled_.exchange(timing, std::memory_order_relaxed) != timing;
+  }
+  /// True where the host runs every step itself, so that a clock around it tells its time.
+  bool runs_on_host() const { return runs_on_host_; }
+
   Result<std::unique_ptr<Instance>> acquire();
   void release(std::unique_ptr<Instance> instance);
 
@@ -82,6 +91,8 @@ class BoundProgram {
   std::map<Device, size_t> workspace_bytes_;
   std::vector<Device> devices_;
   bool has_checks_ = false;
+  bool runs_on_host_ = true;
+  std::atomic<uint64_t> sampled_{0};
   std::vector<Needs> needs_;
   std::shared_ptr<const ProgramRecord> record_;
   std::shared_ptr<const std::vector<StepWork>> work_;
@@ -114,8 +125,7 @@ bool bound_types(const Program& program, const Step& step, const DimEnv& env,
 
 /// Binds one step's kernel. The node it sees has numbers for its symbols and lives for the call.
 Result<std::unique_ptr<Launch>> bind_step(const Program& program, const Step& step,
-                                          const DimEnv& env,
-                                          const std::vector<ValueType>& inputs,
+                                          const DimEnv& env, const std::vector<ValueType>& inputs,
                                           const std::vector<ValueType>& outputs);
 
 }  // namespace tracefire

@@ -2,7 +2,6 @@
 #include "core/runtime/executor.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "core/runtime/frame.h"
 #include "core/runtime/transfer.h"
@@ -50,14 +49,8 @@ Result<std::shared_ptr<BoundProgram>> Executor::bind(const ProgramPtr& program, 
   return made;
 }
 
-int64_t Executor::now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 void Executor::publish(const RunRequest& request, const BoundProgram& bound, uint64_t repeats,
-                       uint64_t launches, int64_t start_ns) {
+                       uint64_t launches, int64_t start_ns, Times times) {
   Events& events = Events::instance();
   if (!events.active()) return;
   RunEvent event;
@@ -68,7 +61,10 @@ void Executor::publish(const RunRequest& request, const BoundProgram& bound, uin
   event.repeats = repeats;
   event.graph_launches = launches;
   event.start_ns = start_ns;
-  event.host_ns = now_ns() - start_ns;
+  event.host_ns = Events::now_ns() - start_ns;
+  const bool whole = !times.step_ns.empty() && times.step_ns.size() % bound.work()->size() == 0;
+  if (whole) event.step_ns = std::move(times.step_ns);
+  event.sampled = times.sampled;
   events.publish(event);
 }
 
@@ -82,18 +78,22 @@ void Executor::add_run(const RunRequest& request, const BoundProgram& bound,
 }
 
 Result<RunOutcome> Executor::run(const RunRequest& request) {
-  const int64_t start = now_ns();
+  const int64_t start = Events::now_ns();
   TF_ASSIGN(std::shared_ptr<BoundProgram> bound, bind(request.program, request.env));
   TF_ASSIGN(InstanceLease instance, InstanceLease::take(bound));
   Frame frame(*this, bound, *instance, request);
   TF_RETURN_IF_ERROR(frame.prepare());
   if (request.started != nullptr) *request.started = true;
+  Times times;
+  times.sampled = !bound->runs_on_host();
+  const uint64_t timing = Events::instance().timing();
+  if (times.sampled ? bound->sample_now(timing) : timing != 0) frame.time_steps(&times.step_ns);
   TF_RETURN_IF_ERROR(frame.run_steps());
   RunOutcome outcome;
   TF_RETURN_IF_ERROR(frame.outputs(&outcome));
   TF_RETURN_IF_ERROR(frame.finish_slots());
   add_run(request, *bound, frame.error_words(), &outcome);
-  publish(request, *bound, 1, 0, start);
+  publish(request, *bound, 1, 0, start, std::move(times));
   return outcome;
 }
 

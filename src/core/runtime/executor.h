@@ -66,9 +66,13 @@ class Executor {
   /// Keeps what a run's values need to know of it.
   static void add_run(const RunRequest& request, const BoundProgram& bound,
                       std::vector<Storage> error_words, RunOutcome* outcome);
-  static int64_t now_ns();
+  /// How long steps took, [execution, step], where a subscriber asked for it.
+  struct Times {
+    std::vector<int64_t> step_ns;
+    bool sampled = false;
+  };
   void publish(const RunRequest& request, const BoundProgram& bound, uint64_t repeats,
-               uint64_t launches, int64_t start_ns);
+               uint64_t launches, int64_t start_ns, Times times);
 
   using Entry = std::pair<std::string, std::shared_ptr<BoundProgram>>;
   std::mutex mutex_;

@@ -123,38 +123,41 @@ std::vector<Storage> Frame::error_words() const {
 }
 
 Status Frame::run_steps() {
+  int64_t before = times_ != nullptr ? Events::now_ns() : 0;
   for (size_t i = 0; i < program_.steps.size(); ++i) {
     const Step& step = program_.steps[i];
-    if (step.kind == StepKind::kIf || step.kind == StepKind::kWhile ||
-        step.kind == StepKind::kCall) {
-      HostReader nothing_more;
-      TF_RETURN_IF_ERROR(check_operands(i, &nothing_more));
-    }
-    switch (step.kind) {
-      case StepKind::kKernel:
-        TF_RETURN_IF_ERROR(run_kernel(i, step));
-        break;
-      case StepKind::kAlias:
-        break;
-      case StepKind::kCopy:
-        TF_RETURN_IF_ERROR(run_copy(step));
-        break;
-      case StepKind::kIf:
-        TF_RETURN_IF_ERROR(run_if(step));
-        break;
-      case StepKind::kWhile:
-        TF_RETURN_IF_ERROR(run_while(step));
-        break;
-      case StepKind::kCall:
-        TF_RETURN_IF_ERROR(run_call(step));
-        break;
-      case StepKind::kHostCall:
-        TF_RETURN_IF_ERROR(run_host_call(i, step));
-        break;
-    }
+    TF_RETURN_IF_ERROR(run_step(i, step));
     if (!program_.size_reads.empty()) TF_RETURN_IF_ERROR(read_sizes(i));
+    if (times_ == nullptr) continue;
+    if (step.device.is_set()) {
+      TF_ASSIGN(DeviceBackend * backend, Backends::instance().find(step.device));
+      TF_ASSIGN(Stream * stream, backend->stream(step.lane));
+      TF_RETURN_IF_ERROR(stream->synchronize());
+    }
+    const int64_t now = Events::now_ns();
+    times_->push_back(now - before);
+    before = now;
   }
   return {};
+}
+
+Status Frame::run_step(size_t i, const Step& step) {
+  switch (step.kind) {
+    case StepKind::kKernel:
+      return run_kernel(i, step);
+    case StepKind::kAlias:
+      return {};
+    case StepKind::kCopy:
+      return run_copy(step);
+    case StepKind::kHostCall:
+      return run_host_call(i, step);
+    default:
+      break;
+  }
+  HostReader nothing_more;
+  TF_RETURN_IF_ERROR(check_operands(i, &nothing_more));
+  if (step.kind == StepKind::kIf) return run_if(step);
+  return step.kind == StepKind::kWhile ? run_while(step) : run_call(step);
 }
 
 Status Frame::run_kernel(size_t index, const Step& step) {

@@ -39,6 +39,9 @@ class Frame {
   void set_error_word(Device device, Storage storage) { errors_[device] = std::move(storage); }
   std::vector<Storage> error_words() const;
   const DimEnv& env() const { return env_; }
+  /// From now on run_steps() appends how long each step took to `times`, until it is null. Where
+  /// the host does not run the steps itself, each is waited for.
+  void time_steps(std::vector<int64_t>* times) { times_ = times; }
 
  private:
   int32_t root(int32_t value) const;
@@ -49,6 +52,7 @@ class Frame {
   Result<Storage> storage_for_output(const Step& step, int32_t value);
   Result<ValueType> type(int32_t value) const;
 
+  Status run_step(size_t index, const Step& step);
   Status run_kernel(size_t index, const Step& step);
   Status run_copy(const Step& step);
   Status run_if(const Step& step);
@@ -82,6 +86,7 @@ class Frame {
   std::map<Device, Storage> errors_;
   DimEnv env_;
   Trigger trigger_;
+  std::vector<int64_t>* times_ = nullptr;
 };
 
 }  // namespace tracefire

@@ -13,9 +13,9 @@ constexpr size_t kAlignment = 64;
 /// A block takes as much device memory again as its values: larger ones travel by themselves.
 constexpr size_t kMostBlockBytes = size_t{256} << 20;
 
-void tell(Device device, size_t bytes) {
+void tell(Device device, size_t bytes, int64_t start_ns) {
   Events::instance().publish(CopyEvent{CopyKind::kDeviceToHost, bytes, "observed"});
-  Events::instance().publish_synchronize(device);
+  Events::instance().publish_synchronize(device, start_ns);
 }
 
 size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
@@ -92,8 +92,9 @@ Status HostReader::read_block(DeviceBackend& backend, Stream& stream,
   }
   Events::instance().publish(CopyEvent{CopyKind::kDeviceToDevice, bytes, "values read together"});
   const std::shared_ptr<char[]> memory(new char[block]);
+  const int64_t start = Events::now_ns();
   TF_RETURN_IF_ERROR(backend.copy_out(stream, memory.get(), place, block));
-  tell(backend.device(), bytes);
+  tell(backend.device(), bytes, start);
   offset = 0;
   for (size_t number : reads) {
     Read& read = reads_[number];
@@ -113,8 +114,9 @@ Status HostReader::read_alone(DeviceBackend& backend, Stream& stream, Read* read
     read->owner = memory;
     place = memory.get();
   }
+  const int64_t start = Events::now_ns();
   TF_RETURN_IF_ERROR(backend.copy_out(stream, place, read->source.data(), read->bytes));
-  tell(backend.device(), read->bytes);
+  tell(backend.device(), read->bytes, start);
   read->data = place;
   read->copied = true;
   return {};

@@ -16,6 +16,10 @@ constexpr int64_t kMinUnroll = 16;
 constexpr size_t kAlignment = 256;
 /// A captured loop holds the collected results of its unrolled runs in memory of its own.
 constexpr size_t kMostCollected = size_t{64} << 20;
+/// Step times that one record holds.
+constexpr size_t kMostTimes = size_t{1} << 16;
+/// Executions that are waited for step by step where a loop of captured graphs is measured.
+constexpr int64_t kSampledRuns = 8;
 
 Result<Storage> private_copy(Device device, const ValueType& type, const Storage& source) {
   TF_ASSIGN(Storage own, allocate_storage(device, type, "result"));
@@ -123,7 +127,7 @@ Result<RunOutcome> Executor::run_repeated(const RunRequest& request, int64_t rep
     return error(ErrorCode::kCancelled, "interrupted before the first of ", repeats,
                  " steps; variables hold the state before it");
   }
-  const int64_t start = now_ns();
+  const int64_t start = Events::now_ns();
   TF_ASSIGN(std::shared_ptr<BoundProgram> bound, bind(request.program, request.env));
   TF_ASSIGN(InstanceLease instance, InstanceLease::take(bound));
   const Program& program = bound->program();
@@ -139,9 +143,16 @@ Result<RunOutcome> Executor::run_repeated(const RunRequest& request, int64_t rep
   RunOutcome outcome;
   uint64_t done = 0;
   Status stopped;
+  Times times;
+  times.sampled = !bound->runs_on_host();
+  const uint64_t timing = Events::instance().timing();
+  const bool timed = times.sampled ? bound->sample_now(timing) : timing != 0;
   if (request.started != nullptr) *request.started = true;
   for (int64_t i = 0; i < repeats && stopped.ok(); ++i) {
     if (i > 0) collection.aim(collected, i, &frame);
+    const bool room = times.step_ns.size() + program.steps.size() <= kMostTimes;
+    frame.time_steps(timed && room && (!times.sampled || i < kSampledRuns) ? &times.step_ns
+                                                                           : nullptr);
     stopped = frame.run_steps();
     if (stopped.ok()) stopped = frame.keep_results();
     if (stopped.ok() && i + 1 == repeats) stopped = frame.outputs(&outcome);
@@ -152,7 +163,7 @@ Result<RunOutcome> Executor::run_repeated(const RunRequest& request, int64_t rep
       stopped = interrupted_after(i + 1, repeats);
     }
   }
-  publish(request, *bound, done, 0, start);
+  publish(request, *bound, done, 0, start, std::move(times));
   TF_RETURN_IF_ERROR(stopped);
   if (!request.collected.empty()) outcome.results = std::move(collected);
   add_run(request, *bound, frame.error_words(), &outcome);
@@ -220,6 +231,19 @@ class Replay {
               }));
     instance_.captured.push_back({unroll, collects, std::move(made)});
     return instance_.captured.back().graph.get();
+  }
+
+  /// `runs` runs, step by step, without a graph; the last ones are measured.
+  Status run_measured(int64_t runs, std::vector<int64_t>* times) {
+    for (int64_t i = 0; i < runs; ++i) {
+      collection_.aim(instance_.collected_results, i, &frame_);
+      frame_.time_steps(runs - i <= kSampledRuns ? times : nullptr);
+      TF_RETURN_IF_ERROR(frame_.run_steps());
+      TF_RETURN_IF_ERROR(frame_.keep_results());
+      TF_RETURN_IF_ERROR(frame_.finish_slots());
+    }
+    frame_.time_steps(nullptr);
+    return {};
   }
 
   /// What the last run left: copies, because the next replay writes to the same places.
@@ -298,7 +322,7 @@ class Replay {
 
 Result<RunOutcome> Executor::replay(const RunRequest& request, BoundProgram& bound,
                                     Instance& instance, int64_t repeats) {
-  const int64_t start = now_ns();
+  const int64_t start = Events::now_ns();
   TF_ASSIGN(const Collection collection, Collection::make(bound, request.collected));
   TF_ASSIGN(std::vector<Storage> collected, collection.allocate(repeats));
   const auto held = static_cast<int64_t>(kMostCollected / std::max<size_t>(collection.bytes(), 1));
@@ -308,21 +332,29 @@ Result<RunOutcome> Executor::replay(const RunRequest& request, BoundProgram& bou
   uint64_t launches = 0;
   int64_t done = 0;
   Status stopped;
+  // What is measured runs last, when every kernel has been loaded.
+  Times times{{}, true};
+  const bool sample = bound.sample_now(Events::instance().timing());
   while (done < repeats && stopped.ok()) {
     const int64_t now = std::min(unroll, repeats - done);
-    auto graph = replay.graph(now);
-    stopped = graph.ok() ? (*graph)->launch(replay.stream()) : graph.status();
-    if (!graph.ok()) break;
-    if (request.started != nullptr) *request.started = true;
+    if (sample && done + now == repeats) {
+      if (request.started != nullptr) *request.started = true;
+      stopped = replay.run_measured(now, &times.step_ns);
+    } else {
+      auto graph = replay.graph(now);
+      stopped = graph.ok() ? (*graph)->launch(replay.stream()) : graph.status();
+      if (!graph.ok()) break;
+      if (request.started != nullptr) *request.started = true;
+      if (stopped.ok()) ++launches;
+    }
     if (!stopped.ok()) break;
     stopped = collection.move(instance.collected_results, collected, done, now);
     done += now;
-    ++launches;
     if (stopped.ok() && interrupted_ && done < repeats && interrupted_()) {
       stopped = interrupted_after(done, repeats);
     }
   }
-  publish(request, bound, static_cast<uint64_t>(done), launches, start);
+  publish(request, bound, static_cast<uint64_t>(done), launches, start, std::move(times));
   TF_RETURN_IF_ERROR(stopped);
   RunOutcome outcome;
   TF_RETURN_IF_ERROR(replay.outputs(&outcome));

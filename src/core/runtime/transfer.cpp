@@ -42,8 +42,9 @@ Result<Storage> allocate_storage(Device device, const ValueType& type, const cha
 Status synchronize_device(Device device) {
   TF_ASSIGN(DeviceBackend * backend, Backends::instance().find(device));
   TF_ASSIGN(Stream * stream, backend->stream(0));
+  const int64_t start = Events::now_ns();
   Status status = stream->synchronize();
-  if (!backend->host_addressable()) Events::instance().publish_synchronize(device);
+  if (!backend->host_addressable()) Events::instance().publish_synchronize(device, start);
   return status;
 }
 
@@ -68,13 +69,19 @@ Status copy_value(const ValueType& type, const Storage& source, const Storage& t
     }
     return target_device->copy_in(*target_stream, target.data(), source.data(), bytes);
   }
+  const int64_t start = Events::now_ns();
   events.publish(CopyEvent{CopyKind::kDeviceToHost, bytes, "between devices"});
-  events.publish_synchronize(from);
   if (target_device->host_addressable()) {
-    return source_device->copy_out(*source_stream, target.data(), source.data(), bytes);
+    const Status copied =
+        source_device->copy_out(*source_stream, target.data(), source.data(), bytes);
+    events.publish_synchronize(from, start);
+    return copied;
   }
   std::vector<char> bounce(bytes);
-  TF_RETURN_IF_ERROR(source_device->copy_out(*source_stream, bounce.data(), source.data(), bytes));
+  const Status copied =
+      source_device->copy_out(*source_stream, bounce.data(), source.data(), bytes);
+  events.publish_synchronize(from, start);
+  TF_RETURN_IF_ERROR(copied);
   events.publish(CopyEvent{CopyKind::kHostToDevice, bytes, "between devices"});
   return target_device->copy_in(*target_stream, target.data(), bounce.data(), bytes);
 }
@@ -92,11 +99,12 @@ Result<HostArray> to_host(const ValueType& type, const Storage& source) {
   const Device device = source.buffer->device();
   TF_ASSIGN(DeviceBackend * backend, Backends::instance().find(device));
   TF_ASSIGN(Stream * stream, backend->stream(0));
+  const int64_t start = Events::now_ns();
   TF_RETURN_IF_ERROR(
       backend->copy_out(*stream, array.bytes.data(), source.data(), array.bytes.size()));
   if (!backend->host_addressable()) {
     Events::instance().publish(CopyEvent{CopyKind::kDeviceToHost, array.bytes.size(), "observed"});
-    Events::instance().publish_synchronize(device);
+    Events::instance().publish_synchronize(device, start);
   }
   return array;
 }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unordered_set>
+
 #include "core/base/status.h"
 #include "tracefire/config.h"
 #include "tracefire/function.h"
@@ -21,20 +23,29 @@ Layer::~Layer() = default;
 Layer::Layer(Layer&&) noexcept = default;
 Layer& Layer::operator=(Layer&&) noexcept = default;
 
+Layer::State& Layer::state() const {
+  if (!state_) {
+    error(ErrorCode::kBadUsage, "a layer was used after it was moved from; use the one it went to")
+        .throw_if_error();
+  }
+  return *state_;
+}
+
 Tensor Layer::operator()(const Tensor& input, const Call& call) {
-  if (!state_->built) {
+  State& state = this->state();
+  if (!state.built) {
     const InitScope now;
-    const size_t variables = state_->variables.size(), layers = state_->layers.size();
+    const size_t variables = state.variables.size(), layers = state.layers.size();
     try {
       build(input.shape());
     } catch (...) {  // may be tried again, with another input
-      state_->variables.resize(variables);
-      state_->layers.resize(layers);
+      state.variables.resize(variables);
+      state.layers.resize(layers);
       throw;
     }
-    state_->built = true;
+    state.built = true;
   }
-  const NameScope scope(state_->name);
+  const NameScope scope(state.name);
   return this->call(input, call);
 }
 
@@ -47,7 +58,7 @@ void Layer::build(const Shape&) {}
 
 Variable Layer::add_variable(const std::string& name, const Shape& shape,
                              const Initializer& initializer, bool trainable, DType dtype) {
-  const std::string full = state_->name + "/" + name;
+  const std::string full = state().name + "/" + name;
   if (!shape.is_constant()) {
     error(ErrorCode::kSymbolUnbound, "variable '", full, "' has the shape ", shape.str(),
           "; the sizes of variables must be numbers")
@@ -61,50 +72,84 @@ Variable Layer::add_variable(const std::string& name, const Shape& shape,
           shape.str(), " was asked for")
         .throw_if_error();
   }
-  state_->variables.emplace_back(first, full, trainable);
-  return state_->variables.back();
+  state().variables.emplace_back(first, full, trainable);
+  return state().variables.back();
 }
 
 SeedGenerator Layer::add_seed_generator(std::optional<uint32_t> seed) {
   SeedGenerator generator(seed);
-  state_->variables.push_back(generator.state());
+  state().variables.push_back(generator.state());
   return generator;
 }
 
 void Layer::hold(Ref<Layer> layer) {
   if (!layer) {
-    error(ErrorCode::kBadAttribute, "layer '", state_->name, "' was given an empty layer")
+    error(ErrorCode::kBadAttribute, "layer '", state().name, "' was given an empty layer")
         .throw_if_error();
   }
-  state_->layers.push_back(std::move(layer));
+  if (layer->contains(*this)) {
+    error(ErrorCode::kBadAttribute, "layer '", name(), "' was given ",
+          &*layer == this ? std::string("itself") : "'" + layer->name() + "', which holds it",
+          "; a layer cannot be a part of itself")
+        .throw_if_error();
+  }
+  state().layers.push_back(std::move(layer));
 }
 
-bool Layer::built() const { return state_->built; }
-bool Layer::trainable() const { return state_->trainable; }
-void Layer::set_trainable(bool trainable) { state_->trainable = trainable; }
-const std::string& Layer::name() const { return state_->name; }
-void Layer::set_name(std::string name) { state_->name = std::move(name); }
-const std::vector<Ref<Layer>>& Layer::layers() const { return state_->layers; }
+bool Layer::built() const { return state().built; }
+bool Layer::trainable() const { return state().trainable; }
+void Layer::set_trainable(bool trainable) { state().trainable = trainable; }
+const std::string& Layer::name() const { return state().name; }
+void Layer::set_name(std::string name) { state().name = std::move(name); }
+const std::vector<Ref<Layer>>& Layer::layers() const { return state().layers; }
+
+namespace {
+
+/// Calls `visit` for `layer` and all it holds, each once, in the order of a walk from the top;
+/// `visit` says whether what the layer holds is of interest.
+template <class Visit>
+void walk(const Layer& top, Visit visit) {
+  std::unordered_set<const Layer*> seen;
+  std::vector<const Layer*> waiting{&top};
+  while (!waiting.empty()) {
+    const Layer& layer = *waiting.back();
+    waiting.pop_back();
+    if (!seen.insert(&layer).second || !visit(layer)) continue;
+    const std::vector<Ref<Layer>>& held = layer.layers();
+    for (size_t i = held.size(); i-- > 0;) waiting.push_back(&*held[i]);
+  }
+}
+
+}  // namespace
+
+bool Layer::contains(const Layer& other) const {
+  bool found = false;
+  walk(*this, [&](const Layer& layer) {
+    found |= &layer == &other;
+    return !found;
+  });
+  return found;
+}
 
 std::vector<Variable> Layer::variables() const {
-  std::vector<Variable> out = state_->variables;
-  for (const Ref<Layer>& layer : state_->layers) {
-    const std::vector<Variable> held = layer->variables();
-    out.insert(out.end(), held.begin(), held.end());
-  }
+  std::vector<Variable> out;
+  walk(*this, [&](const Layer& layer) {
+    const std::vector<Variable>& own = layer.state().variables;
+    out.insert(out.end(), own.begin(), own.end());
+    return true;
+  });
   return out;
 }
 
 std::vector<Variable> Layer::trainable_variables() const {
   std::vector<Variable> out;
-  if (!state_->trainable) return out;
-  for (const Variable& variable : state_->variables) {
-    if (variable.trainable()) out.push_back(variable);
-  }
-  for (const Ref<Layer>& layer : state_->layers) {
-    const std::vector<Variable> held = layer->trainable_variables();
-    out.insert(out.end(), held.begin(), held.end());
-  }
+  walk(*this, [&](const Layer& layer) {
+    if (!layer.trainable()) return false;
+    for (const Variable& variable : layer.state().variables) {
+      if (variable.trainable()) out.push_back(variable);
+    }
+    return true;
+  });
   return out;
 }
 

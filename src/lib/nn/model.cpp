@@ -6,15 +6,26 @@
 #include "lib/nn/progress.h"
 #include "lib/nn/shuffle.h"
 #include "lib/nn/trainer.h"
+#include "tracefire/profiler.h"
 
 namespace tracefire::nn {
 
-Model::Model(std::string name) : Layer(std::move(name)), training_(std::make_unique<State>()) {}
+Model::Model(std::string name) : Layer(std::move(name)), training_(std::make_shared<State>()) {}
 Model::~Model() = default;
 Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
 
+Model::State& Model::training() const {
+  if (!training_) {
+    error(ErrorCode::kBadUsage, "a model was used after it was moved from; use the one it went to")
+        .throw_if_error();
+  }
+  return *training_;
+}
+
 void Model::compile(CompileOptions options) {
+  State& state = training();
+  const Session session(state.busy, name(), Activity::kCompile);
   std::set<std::string> names{"loss"};
   for (const Ref<Metric>& metric : options.metrics) {
     if (!metric) error(ErrorCode::kBadAttribute, "compile got an empty metric").throw_if_error();
@@ -24,34 +35,34 @@ void Model::compile(CompileOptions options) {
           .throw_if_error();
     }
   }
-  training_->compiled = std::move(options);
-  training_->steps.clear();
+  state.compiled = std::move(options);
+  state.steps.clear();
 }
 
-const History& Model::history() const { return training_->history; }
+const History& Model::history() const { return training().history; }
 
 optim::Optimizer& Model::optimizer() const {
-  if (!training_->compiled.optimizer) {
+  if (!training().compiled.optimizer) {
     error(ErrorCode::kBadUsage, "model '", name(),
           "' has no optimizer; call compile() with one before it is trained")
         .throw_if_error();
   }
-  return *training_->compiled.optimizer;
+  return *training().compiled.optimizer;
 }
 
 Tensor Model::compute_loss(const Batch& batch, const Tensor& y_pred) const {
-  if (!training_->compiled.loss) {
+  if (!training().compiled.loss) {
     error(ErrorCode::kBadUsage, "model '", name(),
           "' has no loss; call compile() with one before it is trained or evaluated")
         .throw_if_error();
   }
-  return (*training_->compiled.loss)(batch.y, y_pred);
+  return (*training().compiled.loss)(batch.y, y_pred);
 }
 
 NamedTensors Model::update_metrics(const Batch& batch, const Tensor& y_pred, const Tensor& loss) {
-  training_->loss_mean.add(loss, batch.x.shape()[0].value());
-  NamedTensors figures{{"loss", training_->loss_mean.result()}};
-  for (const Ref<Metric>& metric : training_->compiled.metrics) {
+  training().loss_mean.add(loss, batch.x.shape()[0].value());
+  NamedTensors figures{{"loss", training().loss_mean.result()}};
+  for (const Ref<Metric>& metric : training().compiled.metrics) {
     metric->update(batch.y, y_pred);
     figures.emplace_back(metric->name(), metric->result());
   }
@@ -59,8 +70,8 @@ NamedTensors Model::update_metrics(const Batch& batch, const Tensor& y_pred, con
 }
 
 void Model::reset_metrics() {
-  training_->loss_mean.reset();
-  for (const Ref<Metric>& metric : training_->compiled.metrics) metric->reset();
+  training().loss_mean.reset();
+  for (const Ref<Metric>& metric : training().compiled.metrics) metric->reset();
 }
 
 NamedTensors Model::train_step(const Batch& batch) {
@@ -106,16 +117,26 @@ void check_options(const FitOptions& options) {
 
 }  // namespace
 
+void Model::check_not_moved(const std::shared_ptr<State>& training) const {
+  if (training_ == training) return;
+  error(ErrorCode::kBadUsage,
+        "a model was moved or assigned to while it was trained; do so when fit has returned")
+      .throw_if_error();
+}
+
 History Model::fit(const data::Dataset& data, const FitOptions& options) {
   check_options(options);
-  History& history = training_->history;
+  training();                                     // kBadUsage where there is none
+  const std::shared_ptr<State> held = training_;  // on_epoch may move the model away
+  const Session session(held->busy, name(), Activity::kFit);
+  History& history = held->history;
   history = {};
   Trainer trainer(*this, data, options.batch_size, options.check_data, /*needs_truth=*/true);
   std::optional<Trainer> validation;
   if (options.validation.x.defined()) {
     validation.emplace(*this, options.validation, options.batch_size, options.check_data, true);
   }
-  if (training_->compiled.optimizer) training_->compiled.optimizer->build(trainable_variables());
+  if (training().compiled.optimizer) training().compiled.optimizer->build(trainable_variables());
 
   Recorder recorder(trainer.names(StepKind::kTrain), &history);
   Progress progress(options.epochs, options.verbose);
@@ -124,9 +145,12 @@ History Model::fit(const data::Dataset& data, const FitOptions& options) {
   try {
     for (int64_t epoch = 0; epoch < options.epochs && !history.stopped; ++epoch) {
       reset_metrics();
-      recorder.add(trainer.run_epoch(
-          StepKind::kTrain,
-          options.shuffle ? shuffled_rows(trainer.rows(), seed, epoch) : std::vector<int32_t>()));
+      std::vector<int32_t> order;
+      if (options.shuffle) {
+        const profiler::Input feed("shuffle");
+        order = shuffled_rows(trainer.rows(), seed, epoch);
+      }
+      recorder.add(trainer.run_epoch(StepKind::kTrain, order));
       if (!watched) continue;
       recorder.settle();
       Report& report = history.epochs.back();
@@ -136,7 +160,11 @@ History Model::fit(const data::Dataset& data, const FitOptions& options) {
         const Report figures = read_reports(validation->names(StepKind::kTest), {results})[0];
         for (const auto& [name, value] : figures.figures()) report.set("val_" + name, value);
       }
-      history.stopped = options.on_epoch && !options.on_epoch(epoch, report);
+      if (options.on_epoch) {
+        const BetweenEpochs between(*held->busy);
+        history.stopped = !options.on_epoch(epoch, report);
+      }
+      check_not_moved(held);
       progress.finished(epoch, report.str(), history.stopped);
     }
   } catch (...) {
@@ -152,6 +180,7 @@ History Model::fit(const data::Dataset& data, const FitOptions& options) {
 }
 
 Report Model::evaluate(const data::Dataset& data, const EvaluateOptions& options) {
+  const Session session(training().busy, name(), Activity::kEvaluate);
   Trainer trainer(*this, data, options.batch_size, options.check_data, /*needs_truth=*/true);
   reset_metrics();
   const Tensors results = trainer.run_epoch(StepKind::kTest);
@@ -159,6 +188,7 @@ Report Model::evaluate(const data::Dataset& data, const EvaluateOptions& options
 }
 
 Tensor Model::predict(const Tensor& x, int64_t batch_size) {
+  const Session session(training().busy, name(), Activity::kPredict);
   Trainer trainer(*this, {x, {}}, batch_size, /*check_data=*/false, /*needs_truth=*/false);
   return trainer.predict();
 }
@@ -205,8 +235,9 @@ void Sequential::add(Ref<Layer> layer) {
   if (layer) {
     const std::string base = layer->name();
     const auto taken = [&](const std::string& name) {
-      return std::any_of(layers().begin(), layers().end(),
-                         [&](const Ref<Layer>& other) { return other->name() == name; });
+      return std::any_of(layers().begin(), layers().end(), [&](const Ref<Layer>& other) {
+        return other.shared() != layer.shared() && other->name() == name;
+      });
     };
     for (int i = 1; taken(layer->name()); ++i) layer->set_name(base + "_" + std::to_string(i));
   }
@@ -215,7 +246,10 @@ void Sequential::add(Ref<Layer> layer) {
 
 Tensor Sequential::call(const Tensor& input, const Call& call) {
   Tensor x = input;
-  for (const Ref<Layer>& layer : layers()) x = (*layer)(x, call);
+  for (size_t i = 0; i < layers().size(); ++i) {
+    const Ref<Layer> layer = layers()[i];  // one's own layer may add layers when it is called
+    x = (*layer)(x, call);
+  }
   return x;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracefire/optim.h"
 
+#include <unordered_set>
+
 #include "core/base/status.h"
 #include "lib/nn/values.h"
 #include "tracefire/function.h"
@@ -47,12 +49,21 @@ Optimizer::~Optimizer() = default;
 Optimizer::Optimizer(Optimizer&&) noexcept = default;
 Optimizer& Optimizer::operator=(Optimizer&&) noexcept = default;
 
+Optimizer::State& Optimizer::state() const {
+  if (!state_) {
+    error(ErrorCode::kBadUsage,
+          "an optimizer was used after it was moved from; use the one it went to")
+        .throw_if_error();
+  }
+  return *state_;
+}
+
 void Optimizer::build(const std::vector<Variable>& variables) {
   const InitScope now;
   for (const Variable& variable : variables) {
-    if (!state_->index.emplace(variable.slot().get(), state_->built.size()).second) continue;
-    state_->built.push_back(variable);
-    state_->states.push_back(make_state(variable));
+    if (!state().index.emplace(variable.slot().get(), state().built.size()).second) continue;
+    state().built.push_back(variable);
+    state().states.push_back(make_state(variable));
   }
 }
 
@@ -62,8 +73,14 @@ void Optimizer::apply(const std::vector<Tensor>& grads, const std::vector<Variab
           variables.size(), " variables; there must be one each")
         .throw_if_error();
   }
+  std::unordered_set<const trace::Slot*> given;
   for (size_t i = 0; i < grads.size(); ++i) {
     const Variable& variable = variables[i];
+    if (!given.insert(variable.slot().get()).second) {
+      error(ErrorCode::kBadAttribute, name(), " got variable '", variable.name(),
+            "' twice; give each variable once, with its whole gradient")
+          .throw_if_error();
+    }
     if (!grads[i].defined()) {
       error(ErrorCode::kNoGradient, "the loss does not depend on variable '", variable.name(),
             "'; use it in the model, or freeze its layer with set_trainable(false)")
@@ -77,11 +94,11 @@ void Optimizer::apply(const std::vector<Tensor>& grads, const std::vector<Variab
     }
   }
   build(variables);
-  const Tensor number = add(state_->iterations.read(), constant(1, DType::kI64));
-  state_->iterations.assign(number);
-  const Step step{number, state_->learning_rate.read()};
+  const Tensor number = add(state().iterations.read(), constant(1, DType::kI64));
+  state().iterations.assign(number);
+  const Step step{number, state().learning_rate.read()};
   for (size_t i = 0; i < grads.size(); ++i) {
-    update(grads[i], variables[i], state_->states[state_->index.at(variables[i].slot().get())],
+    update(grads[i], variables[i], state().states[state().index.at(variables[i].slot().get())],
            step);
   }
 }
@@ -93,21 +110,21 @@ void Optimizer::minimize(const Tensor& loss, const std::vector<Variable>& variab
 }
 
 double Optimizer::learning_rate() const {
-  return static_cast<double>(state_->learning_rate.read().item<float>());
+  return static_cast<double>(state().learning_rate.read().item<float>());
 }
 
 void Optimizer::set_learning_rate(double learning_rate) {
   check_rate(learning_rate);
-  state_->learning_rate.assign(Tensor::scalar(static_cast<float>(learning_rate)));
+  state().learning_rate.assign(Tensor::scalar(static_cast<float>(learning_rate)));
 }
 
-const Variable& Optimizer::learning_rate_variable() const { return state_->learning_rate; }
-const Variable& Optimizer::iterations() const { return state_->iterations; }
-const std::string& Optimizer::name() const { return state_->name; }
+const Variable& Optimizer::learning_rate_variable() const { return state().learning_rate; }
+const Variable& Optimizer::iterations() const { return state().iterations; }
+const std::string& Optimizer::name() const { return state().name; }
 
 std::vector<Variable> Optimizer::variables() const {
-  std::vector<Variable> out{state_->learning_rate, state_->iterations};
-  for (const auto& state : state_->states) out.insert(out.end(), state.begin(), state.end());
+  std::vector<Variable> out{state().learning_rate, state().iterations};
+  for (const auto& state : state().states) out.insert(out.end(), state.begin(), state.end());
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include "lib/nn/checks.h"
 #include "lib/nn/values.h"
 #include "tracefire/config.h"
+#include "tracefire/profiler.h"
 
 namespace tracefire::nn {
 namespace {
@@ -93,8 +94,10 @@ Trainer::Trainer(Model& model, const data::Dataset& data, int64_t batch_size, bo
   full_ = rows_ / batch_;
   rest_ = rows_ % batch_;
   const Device device = default_device();
+  profiler::Input feed("data to the device");
   data_.x = data.x.to(device);
   if (data.y.defined()) data_.y = data.y.to(device);
+  feed.stop();
   if (check_data) check_finite_values(data_.x, "x");
   // Also creates the variables.
   const TensorSpec batch = with_rows(data_.x, batch_);
@@ -104,7 +107,7 @@ Trainer::Trainer(Model& model, const data::Dataset& data, int64_t batch_size, bo
 
 void Trainer::check_truth(const Shape& predictions) const {
   check_finite_values(data_.y, "y");
-  if (const Ref<Loss>& loss = model_.training_->compiled.loss) loss->check(data_.y, predictions);
+  if (const Ref<Loss>& loss = model_.training().compiled.loss) loss->check(data_.y, predictions);
 }
 
 Tensors Trainer::arrays(StepKind kind) const {
@@ -155,7 +158,7 @@ const TracedStep& Trainer::step(StepKind kind, int64_t rows) {
   std::vector<TensorSpec> batch;
   for (const Tensor& array : arrays(kind)) batch.push_back(with_rows(array, rows));
   const auto trainable = slots_of(model_.trainable_variables());
-  std::vector<TracedStep>& steps = model_.training_->steps;
+  std::vector<TracedStep>& steps = model_.training().steps;
   for (const TracedStep& step : steps) {
     if (step.kind == kind && same(step.batch, batch) && step.trainable == trainable) return step;
   }
@@ -169,9 +172,11 @@ const std::vector<std::string>& Trainer::names(StepKind kind) { return step(kind
 
 Tensors Trainer::run_epoch(StepKind kind, const std::vector<int32_t>& order) {
   const Tensors data = arrays(kind);
+  profiler::Input feed("order of rows");
   const Tensor rows = order.empty()
                           ? rows_in_order(false)
                           : Tensor::from_host(order.data(), DType::kI32, {full_ * batch_});
+  feed.stop();
   Tensors results = step(kind, batch_).function.run_epoch(data, rows, batch_, 0, full_);
   if (rest_ > 0) {
     const Tensor last =

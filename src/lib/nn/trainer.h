@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/nn/session.h"
 #include "tracefire/function.h"
 #include "tracefire/nn.h"
 
@@ -21,6 +22,7 @@ struct TracedStep {
 };
 
 struct Model::State {
+  std::shared_ptr<Busy> busy = std::make_shared<Busy>();
   CompileOptions compiled;
   Mean loss_mean{"loss"};
   std::vector<TracedStep> steps;

@@ -2,32 +2,13 @@
 #include "tools/cli/command.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
 
-#include "tracefire/config.h"
-
 namespace tracefire::cli {
-namespace {
-
-std::atomic<bool> interrupted{false};
-struct sigaction before_interrupt;
-
-void note_interrupt(int) {
-  // The second Ctrl-C is for work that does not stop: it ends the process.
-  interrupted = true;
-  struct sigaction usual {};
-  usual.sa_handler = SIG_DFL;
-  ::sigaction(SIGINT, &usual, nullptr);
-}
-
-}  // namespace
-
 void Context::print(const Json& document) const {
   console.print(document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
@@ -83,22 +64,6 @@ void write_file(const std::string& path, std::string_view text) {
         " cannot be written: ", std::strerror(problem),
         ". A place that this user may write to was expected.")
       .throw_if_error();
-}
-
-InterruptScope::InterruptScope() {
-  interrupted = false;
-  ::sigaction(SIGINT, nullptr, &before_interrupt);
-  if (before_interrupt.sa_handler != SIG_IGN) {
-    struct sigaction ours {};
-    ours.sa_handler = &note_interrupt;
-    ::sigaction(SIGINT, &ours, nullptr);
-  }
-  set_interrupt_check([] { return interrupted.load(); });
-}
-
-InterruptScope::~InterruptScope() {
-  set_interrupt_check({});
-  ::sigaction(SIGINT, &before_interrupt, nullptr);
 }
 
 }  // namespace tracefire::cli

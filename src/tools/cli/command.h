@@ -47,8 +47,9 @@ template <class... Parts>
 struct Context {
   Console& console;
   const BuildInfo& build;
-  const Manual& manual;  ///< of all commands
-  std::string schema;    ///< of this command's JSON
+  const Manual& manual;            ///< of all commands
+  std::string schema;              ///< of this command's JSON
+  std::vector<std::string> words;  ///< of the command line, for a command that reads its own
 
   /// {"schema": …}, to which the command adds.
   Json document() const { return {{"schema", schema}}; }
@@ -59,6 +60,13 @@ struct Context {
 /// Runs the command, after its options have been parsed; returns the exit status.
 using Action = std::function<int(Context&)>;
 
+/// What a command does with the settings.
+enum class UseOfSettings {
+  kNone,              ///< reads none
+  kAll,               ///< a wrong one is an error
+  kWithoutWrongOnes,  ///< says what is wrong and goes on without it: it also serves other programs
+};
+
 /// One sub-command, in a file of its own.
 struct Command {
   std::string name;
@@ -67,7 +75,13 @@ struct Command {
   std::vector<Example> examples;
   std::vector<Section> sections;  ///< more parts of the manual page
   std::string schema;             ///< id of what --json prints; empty where there is none
-  bool uses_settings = true;      ///< the settings files are read before it runs
+  UseOfSettings settings = UseOfSettings::kAll;
+  /// It gets its words as they are, without the options of every command. Those that it defines
+  /// are for the pages.
+  bool reads_own_words = false;
+  /// What it prints on stdout where its use was wrong in what every command has; may be empty.
+  std::function<std::string(const std::vector<std::string>& words, const std::string& message)>
+      refusal;
   /// Words that complete a value, by its name in the help: {"CODE", {"TF-E0101", …}}.
   std::map<std::string, std::vector<std::string>> words;
   /// Adds the command's own options and returns what runs with them. What the options are read
@@ -75,7 +89,7 @@ struct Command {
   std::function<Action(CLI::App&)> define;
 };
 
-/// All of them, in the order of the help. The one list: commands.cpp.
+/// All of them, in the order of the help: the engine's (product.h), then the list in commands.cpp.
 std::vector<Command> all_commands();
 
 /// --json, in the same words everywhere.
@@ -98,15 +112,5 @@ std::string read_input(const std::string& path);
 
 /// Makes or replaces a file. Throws Error: kCannotWrite with the system's words.
 void write_file(const std::string& path, std::string_view text);
-
-/// While it lives, the first Ctrl-C asks the running work to stop between steps (kCancelled, exit
-/// status 130), and a second one ends the process. Where SIGINT is ignored it stays ignored.
-class InterruptScope {
- public:
-  InterruptScope();
-  ~InterruptScope();
-  InterruptScope(const InterruptScope&) = delete;
-  InterruptScope& operator=(const InterruptScope&) = delete;
-};
 
 }  // namespace tracefire::cli

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of commands, in the order of the help.
-#include "tools/cli/command.h"
+// The list of commands, in the order of the help. Those that need the engine:
+// cli_engine/product.cpp.
+#include "tools/cli/product.h"
 
 namespace tracefire::cli {
 
-Command demo_command();
-Command devices_command();
+Command doctor_command();
 Command explain_command();
 Command monitor_command();
 Command prove_command();
@@ -15,9 +15,12 @@ Command completion_command();
 Command help_command();
 
 std::vector<Command> all_commands() {
-  return {demo_command(),    devices_command(),    explain_command(),
-          monitor_command(), prove_command(),      settings_command(),
-          version_command(), completion_command(), help_command()};
+  std::vector<Command> all = product().engine_commands();
+  for (Command (*tool)() : {doctor_command, explain_command, monitor_command, prove_command,
+                            settings_command, version_command, completion_command, help_command}) {
+    all.push_back(tool());
+  }
+  return all;
 }
 
 }  // namespace tracefire::cli

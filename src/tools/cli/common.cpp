@@ -2,18 +2,15 @@
 #include "tools/cli/common.h"
 
 #include "core/base/settings.h"
+#include "tools/cli/product.h"
 
 namespace tracefire::cli {
 
 CommandPage program_page() {
   CommandPage page;
-  page.summary = "deep learning that can prove where it ran";
-  page.text = {
-      "Tracefire traces every computation into a graph, compiles it, places it on a GPU or the CPU "
-      "and runs it; what ran where is recorded and can be proven."};
-  page.examples = {{"tracefire devices",
-                    "What work can run on here, and if that is no GPU, why and what helps."},
-                   {"tracefire explain TF-E0101", "What an error means and what to do about it."}};
+  page.summary = product().summary;
+  page.text = {product().text};
+  page.examples = product().examples;
   page.sections = {
       {"EXIT STATUS",
        {{"0", "the command did what was asked"},

@@ -25,7 +25,7 @@ Command completion_command() {
   command.examples = {{"source <(tracefire completion bash)", "In the running bash."},
                       {"tracefire completion fish > ~/.config/fish/completions/tracefire.fish",
                        "For good, in fish."}};
-  command.uses_settings = false;
+  command.settings = UseOfSettings::kNone;
   command.words = {{"SHELL", completion_shells()}};
   command.define = [](CLI::App& app) -> Action {
     auto shell = std::make_shared<std::string>();
@@ -51,8 +51,8 @@ Command help_command() {
   command.summary = "shows how a command is used";
   command.text = {
       "Shows the help of a command, as `tracefire COMMAND --help` does, or of the program."};
-  command.examples = {{"tracefire help devices", "How `devices` is used."}};
-  command.uses_settings = false;
+  command.examples = {{"tracefire help monitor", "How `monitor` is used."}};
+  command.settings = UseOfSettings::kNone;
   command.define = [](CLI::App& app) -> Action {
     auto name = std::make_shared<std::string>();
     app.add_option("COMMAND", *name, "a command");

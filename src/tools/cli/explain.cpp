@@ -199,7 +199,7 @@ Command explain_command() {
                       {"./train 2>&1 | tracefire explain -", "Every error of a run."},
                       {"tracefire explain --json", "The whole catalogue, for programs."}};
   command.schema = "tracefire.explain/1";
-  command.uses_settings = false;
+  command.settings = UseOfSettings::kNone;
   std::vector<std::string> codes;
   for (const CatalogueEntry& entry : kErrorCatalogue) codes.push_back(code_of(entry));
   command.words = {{"CODE", codes}};

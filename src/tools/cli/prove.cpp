@@ -73,7 +73,7 @@ Command prove_command() {
        "All ranks in one report, kept in proof/."},
       {"tracefire prove --attach 4711 --seconds 30", "Looks at a running process from outside."}};
   command.schema = "tracefire.prove/1";
-  command.uses_settings = false;
+  command.settings = UseOfSettings::kWithoutWrongOnes;
   command.define = [](CLI::App& app) -> Action {
     auto options = std::make_shared<Options>();
     add_options(app, *options);

@@ -72,6 +72,40 @@ struct Program {
   }
 };
 
+/// The words for the parser, and those that a command with reads_own_words gets.
+struct Words {
+  std::vector<char*> parsed;
+  std::vector<std::string> own;
+};
+
+Words divide(const std::vector<Command>& commands, int argc, char** argv) {
+  Words words;
+  const Command* command = nullptr;
+  bool value = false;  // of the option before
+  for (int i = 0; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    const bool common = word == "--color" || word == "--set";
+    if (i == 0 || value) {
+      words.parsed.push_back(argv[i]);
+      value = false;
+    } else if (command == nullptr || !command->reads_own_words) {
+      words.parsed.push_back(argv[i]);
+      value = command == nullptr && (common || word == "--write-manual");
+      if (command != nullptr || value || word.substr(0, 1) == "-") continue;
+      for (const Command& one : commands) {
+        if (one.name == word) command = &one;
+      }
+    } else if (common || word == "-h" || word == "--help" || word == "--man" ||
+               word.rfind("--color=", 0) == 0 || word.rfind("--set=", 0) == 0) {
+      words.parsed.push_back(argv[i]);
+      value = common;
+    } else {
+      words.own.emplace_back(word);
+    }
+  }
+  return words;
+}
+
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& names) {
   const std::vector<std::string_view> views(names.begin(), names.end());
   const std::string closest = closest_name(word, views);
@@ -121,8 +155,13 @@ std::string words_of(const CLI::ParseError& failure, const CommandPage& page) {
   return what + ".";
 }
 
-void apply_settings(const Common& common) {
-  for (const SettingsFile& file : settings_files()) read_settings_file(file).throw_if_error();
+void apply_settings(const Common& common, UseOfSettings use, const Console& console) {
+  if (use == UseOfSettings::kNone) return;
+  for (const SettingsFile& file : settings_files()) {
+    const Status status = read_settings_file(file);
+    if (use == UseOfSettings::kAll) status.throw_if_error();
+    if (!status.ok()) console.say(status.str(), "tracefire: warning: ", Style::kBold);
+  }
   for (const std::string& given : common.settings) {
     const size_t equals = given.find('=');
     if (equals == std::string::npos || equals == 0) {
@@ -135,7 +174,7 @@ void apply_settings(const Common& common) {
 }
 
 int run(Program& program, Console& console, const BuildInfo& build, const Manual& manual,
-        const CommandPage& page) {
+        const CommandPage& page, std::vector<std::string> words) {
   console.choose_color(program.common.color);
   if (program.common.help) {
     console.print(help_text(manual, page, console));
@@ -166,8 +205,8 @@ int run(Program& program, Console& console, const BuildInfo& build, const Manual
     wrong_usage("no command was given. One of ", names, " was expected.");
   }
   const Command& command = program.commands[static_cast<size_t>(chosen)];
-  if (command.uses_settings) apply_settings(program.common);
-  Context context{console, build, manual, command.schema};
+  apply_settings(program.common, command.settings, console);
+  Context context{console, build, manual, command.schema, std::move(words)};
   return program.actions[static_cast<size_t>(chosen)](context);
 }
 
@@ -180,18 +219,26 @@ int parse_and_run(int argc, char** argv, Console& console, const BuildInfo& buil
     *name = chosen < 0 ? "" : program.commands[static_cast<size_t>(chosen)].name;
     return *manual.find(*name);
   };
+  Words words = divide(program.commands, argc, argv);
   try {
-    program.app.parse(argc, argv);
-  } catch (const CLI::ParseError& failure) {
-    wrong_usage(words_of(failure, chosen_page()));
-  } catch (const UsageError&) {  // of a check
-    chosen_page();
+    try {
+      program.app.parse(static_cast<int>(words.parsed.size()), words.parsed.data());
+    } catch (const CLI::ParseError& failure) {
+      wrong_usage(words_of(failure, chosen_page()));
+    }
+    const CommandPage& page = chosen_page();
+    const int status = run(program, console, build, manual, page, words.own);
+    console.flush();
+    return status;
+  } catch (const UsageError& wrong) {
+    chosen_page();  // where a check threw
+    const int chosen = program.chosen();
+    if (chosen >= 0 && program.commands[static_cast<size_t>(chosen)].refusal) {
+      console.print(program.commands[static_cast<size_t>(chosen)].refusal(words.own, wrong.text));
+      console.flush();
+    }
     throw;
   }
-  const CommandPage& page = chosen_page();
-  const int status = run(program, console, build, manual, page);
-  console.flush();
-  return status;
 }
 
 void say_error(const Console& console, const std::string& text, const std::string& hint) {

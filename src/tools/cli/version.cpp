@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tracefire version`: what a report of a problem needs first.
-#include "tools/cli/command.h"
-#include "tracefire/config.h"
+#include "tools/cli/product.h"
 
 namespace tracefire::cli {
 namespace {
@@ -18,17 +17,18 @@ std::string compiler() {
 
 void print_json(const Context& context) {
   Json libraries = Json::array();
-  for (const LibraryDescription& library : list_libraries()) {
+  for (const ProductLibrary& library : product().libraries()) {
     libraries.push_back({{"name", library.name},
                          {"version", library.version.empty() ? Json() : Json(library.version)},
                          {"path", library.path}});
   }
-  const std::string why = why_no_gpu();
+  const std::string why = product().why_no_gpu();
   Json document = context.document();
   document["version"] = context.build.version;
   document["commit"] = *context.build.commit ? Json(context.build.commit) : Json();
   document["compiler"] = compiler();
-  document["cuda_backend"] = TRACEFIRE_HAS_CUDA != 0;
+  document["engine"] = product().engine;
+  document["cuda_backend"] = product().cuda_backend;
   document["libraries"] = std::move(libraries);
   document["why_no_gpu"] = why.empty() ? Json() : Json(why);
   context.print(document);
@@ -39,10 +39,12 @@ void print_text(const Context& context) {
   table.row({"tracefire", context.build.version});
   table.row({"commit", *context.build.commit ? context.build.commit : "unknown"});
   table.row({"compiler", compiler()});
-  for (const LibraryDescription& library : list_libraries()) {
+  if (!product().engine) table.row({"engine", "none: these are the tools alone"});
+  for (const ProductLibrary& library : product().libraries()) {
     table.row({library.name, library.version.empty() ? "unknown version" : library.version});
   }
-  if (const std::string why = why_no_gpu(); !why.empty()) table.row({"GPU", "none used: " + why});
+  if (const std::string why = product().why_no_gpu(); !why.empty())
+    table.row({"GPU", "none used: " + why});
   context.console.print(table.text(context.console));
 }
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "tools/doctor/text.h"
+#include "tools/text/redact.h"
 
 namespace tracefire::doctor {
 
@@ -25,7 +26,7 @@ int exit_code(const Report& report) {
 }
 
 Report made_safe(Report report) {
-  auto safe = [](std::string& text) { text = printable(redact(text), 4000); };
+  auto safe = [](std::string& text) { text = printable(text::redacted(text), 4000); };
   safe(report.summary);
   for (std::string& line : report.inventory) safe(line);
   for (Finding& finding : report.findings) {

@@ -19,7 +19,7 @@ struct Report {
 
 /// 0, 1, 3, 4 for gpu-ok, gpu-broken, gpu-degraded, cpu-only.
 int exit_code(const Report& report);
-/// Passes every text through printable() and redact(); the renderers take the result.
+/// Passes every text through printable() and redacted(); the renderers take the result.
 Report made_safe(Report report);
 std::string as_text(const Report& report);
 std::string as_json(const Report& report);

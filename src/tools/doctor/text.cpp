@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/doctor/text.h"
 
+#include <algorithm>
+
+#include "tools/text/escape.h"
+
 namespace tracefire::doctor {
 
 namespace {
@@ -12,35 +16,6 @@ bool digit(char c) { return c >= '0' && c <= '9'; }
 bool word_char(char c) {
   return digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-' ||
          c == '.';
-}
-
-/// Length of the valid UTF-8 sequence at the front, 0 where there is none.
-size_t sequence(std::string_view text) {
-  auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  unsigned char first = byte(0);
-  size_t length = first < 0x80                    ? 1
-                  : first >= 0xC2 && first < 0xE0 ? 2
-                  : (first & 0xF0) == 0xE0        ? 3
-                  : first >= 0xF0 && first < 0xF5 ? 4
-                                                  : 0;
-  if (length == 0 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  if (length == 3 && ((first == 0xE0 && byte(1) < 0xA0) || (first == 0xED && byte(1) >= 0xA0)))
-    return 0;
-  if (length == 4 && ((first == 0xF0 && byte(1) < 0x90) || (first == 0xF4 && byte(1) >= 0x90)))
-    return 0;
-  return length;
-}
-
-/// Code points that change how the text around them is shown.
-bool deceptive(std::string_view sequence) {
-  if (sequence.size() == 2)
-    return sequence[0] == '\xC2' && static_cast<unsigned char>(sequence[1]) < 0xA0;
-  if (sequence.size() != 3) return false;
-  int code = ((sequence[0] & 0x0F) << 12) | ((sequence[1] & 0x3F) << 6) | (sequence[2] & 0x3F);
-  return (code >= 0x200B && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||
-         (code >= 0x2066 && code <= 0x2069) || code == 0xFEFF;
 }
 
 }  // namespace
@@ -151,110 +126,15 @@ std::string normal_path(std::string_view path) {
 }
 
 std::string printable(std::string_view text, size_t limit) {
-  std::string out;
-  while (!text.empty()) {
-    if (out.size() >= limit) return out + "…";
-    size_t length = sequence(text);
-    if (length == 0) {
-      out += "\uFFFD";
-      text.remove_prefix(1);
-      continue;
-    }
-    std::string_view one = text.substr(0, length);
-    unsigned char first = static_cast<unsigned char>(one[0]);
-    if (length == 1 && (first < 0x20 || first == 0x7F)) {
-      out += ' ';
-    } else if (deceptive(one)) {
-      out += "\uFFFD";
-    } else {
-      out += one;
-    }
-    text.remove_prefix(length);
-  }
-  return out;
+  std::string plain(text);
+  std::replace_if(plain.begin(), plain.end(), space, ' ');
+  return text::clean(plain, limit);
 }
 
 std::string html_text(std::string_view text) {
-  std::string out;
-  for (char c : printable(text, 20000)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
-std::string csv_field(std::string_view text) {
-  std::string out = replace_all(printable(text), "\"", "\"\"");
-  if (!out.empty() && std::string_view("=+-@\t").find(out[0]) != std::string_view::npos)
-    out = "'" + out;
-  return "\"" + out + "\"";
-}
-
-std::string redact(std::string text) {
-  static constexpr std::string_view kTokens[] = {"ghp_",   "gho_",  "ghs_",   "github_pat_",
-                                                 "hf_",    "sk-",   "xoxb-",  "AKIA",
-                                                 "glpat-", "pypi-", "nvapi-", "eyJ"};
-  for (std::string_view token : kTokens) {
-    for (size_t at = 0; (at = text.find(token, at)) != text.npos;) {
-      size_t end = at + token.size();
-      while (end < text.size() && word_char(text[end])) ++end;
-      bool begins = at == 0 || !word_char(text[at - 1]);
-      if (begins && end - at >= token.size() + 8) {
-        text.replace(at, end - at, "[redacted]");
-        at += 10;
-      } else {
-        at += token.size();
-      }
-    }
-  }
-  static constexpr std::string_view kNames[] = {"token",  "password",      "passwd",   "secret",
-                                                "apikey", "api_key",       "api-key",  "access_key",
-                                                "bearer", "authorization", "signature"};
-  std::string low = lower(text);
-  for (std::string_view name : kNames) {
-    for (size_t at = 0; (at = low.find(name, at)) != low.npos;) {
-      size_t begin = at + name.size();
-      at = begin;
-      if (begin >= text.size() || (text[begin] != '=' && text[begin] != ':' && text[begin] != ' '))
-        continue;
-      if (text[begin] == ' ' && name != "bearer") continue;
-      ++begin;
-      while (begin < text.size() && text[begin] == ' ') ++begin;
-      size_t end = begin;
-      while (end < text.size() && !space(text[end]) && text[end] != '&' && text[end] != '"' &&
-             text[end] != '\'')
-        ++end;
-      if (end == begin) continue;
-      text.replace(begin, end - begin, "[redacted]");
-      low = lower(text);
-      at = begin;
-    }
-  }
-  for (size_t at = 0; (at = text.find("://", at)) != text.npos;) {
-    at += 3;
-    size_t end = text.find_first_of("/ \"'", at);
-    size_t sign = text.find('@', at);
-    if (sign != text.npos && (end == text.npos || sign < end))
-      text.replace(at, sign - at, "[redacted]");
-  }
-  return text;
+  std::string plain(text);
+  std::replace_if(plain.begin(), plain.end(), space, ' ');
+  return text::escape(plain, text::Sink::kHtml, 20000);
 }
 
 }  // namespace tracefire::doctor

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text from outside: taken apart, made safe to show, and rid of secrets.
+// Text from outside: taken apart and made safe to show.
 #pragma once
 
 #include <string>
@@ -36,16 +36,10 @@ std::string name_of(std::string_view path);
 /// Joins and removes "//", "/./" and "/../" by text alone; never goes above "/".
 std::string normal_path(std::string_view path);
 
-/// The one escaper: every text from outside goes through it before it is shown. The result is valid
-/// UTF-8 (other bytes become U+FFFD), holds no control character, no bidirectional override, and at
-/// most `limit` bytes.
+/// The text for people: line ends and tabs become spaces, what would act on a terminal is spelled
+/// out, what is over `limit` bytes is cut.
 std::string printable(std::string_view text, size_t limit = 2000);
 /// printable(), then & < > " ' as entities.
 std::string html_text(std::string_view text);
-/// printable(), then as a CSV field that no spreadsheet takes for a formula.
-std::string csv_field(std::string_view text);
-/// Hides what looks like a secret: tokens by their known beginnings, passwords in URLs, values
-/// after "token=", "password=" and the like.
-std::string redact(std::string text);
 
 }  // namespace tracefire::doctor

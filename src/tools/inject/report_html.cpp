@@ -4,36 +4,14 @@
 
 #include "tools/inject/escape.h"
 #include "tools/inject/report.h"
+#include "tools/report/page.h"
 
 namespace tracefire::inject {
 namespace {
 
-// Numbers are formatted here; every text goes through html_text().
-template <class... Values>
-std::string formatted(const char* format, Values... values) {
-  char text[512];
-  std::snprintf(text, sizeof(text), format, values...);
-  return text;
-}
-
-constexpr char kStyle[] =
-    "body{font:14px/1.45 system-ui,sans-serif;margin:2em auto;max-width:70em;padding:0 1em;"
-    "color:#1b1f24;background:#fff}"
-    "h1{font-size:1.5em}h2{font-size:1.15em;margin-top:1.8em}"
-    "table{border-collapse:collapse;width:100%}"
-    "td,th{padding:.25em .6em;text-align:left;border-bottom:1px solid #d8dee4;vertical-align:top}"
-    "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}"
-    "code{font:12px ui-monospace,monospace;overflow-wrap:anywhere}"
-    ".v{display:inline-block;padding:.1em .6em;border-radius:.3em;color:#fff}"
-    ".on-gpu{background:#1a7f37}.partly-on-gpu{background:#9a6700}.on-cpu{background:#cf222e}"
-    ".unknown{background:#57606a}svg{width:100%;height:auto}"
-    "svg text{font:11px system-ui,sans-serif;fill:currentColor}"
-    "@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}"
-    "td,th{border-color:#30363d}}";
-
-std::string cell(const std::string& text, bool number = false) {
-  return std::string(number ? "<td class=n>" : "<td>") + html_text(text, 4096) + "</td>";
-}
+// Numbers go through formatted(), every text through html_text().
+using report::cell;
+using report::formatted;
 
 std::string seconds(uint64_t ns) { return formatted("%.3f s", static_cast<double>(ns) / 1e9); }
 
@@ -221,13 +199,7 @@ void rest(const Report& r, std::string& out) {
 }  // namespace
 
 std::string report_html(const Report& r) {
-  std::string out =
-      "<!doctype html><html lang=en><head><meta charset=utf-8>"
-      "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; "
-      "style-src 'unsafe-inline'\"><meta name=viewport content='width=device-width'>"
-      "<title>GPU proof</title><style>";
-  out += kStyle;
-  out += "</style></head><body>";
+  std::string out;
   head(r, out);
   out +=
       "<h2>Time line</h2><p>Share of the time with compute kernels (green), communication "
@@ -248,7 +220,7 @@ std::string report_html(const Report& r) {
   operations(r, out);
   kernels(r, out);
   rest(r, out);
-  return out + "<p><small>" + html_text(kWorth) + "</small></p></body></html>\n";
+  return report::page("GPU proof", out + "<p><small>" + html_text(kWorth) + "</small></p>");
 }
 
 }  // namespace tracefire::inject

@@ -1,59 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trace events as JSON, which Perfetto and chrome://tracing open.
-#include <cstdio>
+#include <algorithm>
 #include <set>
 
 #include "tools/inject/report.h"
 #include "tools/inject/tracks.h"
+#include "tools/report/trace_events.h"
 
 namespace tracefire::inject {
 namespace {
 
-/// A JSON string of outside text.
-std::string quoted(const std::string& text) {
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+using report::quoted;
+using Trace = report::TraceEvents;
 
 const char* const kCallNames[] = {"call", "launch", "launch graph", "copy",
                                   "set",  "wait",   "allocate"};
-
-class Trace {
- public:
-  explicit Trace(size_t most) : left_(most) {}
-
-  void name(const char* what, uint32_t pid, uint64_t tid, const std::string& text) {
-    begin();
-    out_ += "{\"ph\":\"M\",\"name\":\"" + std::string(what) + "\",\"pid\":" + std::to_string(pid) +
-            ",\"tid\":" + std::to_string(tid) + ",\"args\":{\"name\":" + quoted(text) + "}}";
-  }
-  void slice(uint32_t pid, uint64_t tid, const std::string& quoted_name, uint64_t start_ns,
-             uint64_t end_ns) {
-    char numbers[128];
-    std::snprintf(numbers, sizeof(numbers), ",\"ts\":%.3f,\"dur\":%.3f}",
-                  static_cast<double>(start_ns) / 1000,
-                  static_cast<double>(end_ns - start_ns) / 1000);
-    begin();
-    out_ += "{\"ph\":\"X\",\"pid\":" + std::to_string(pid) + ",\"tid\":" + std::to_string(tid) +
-            ",\"name\":" + quoted_name + numbers;
-  }
-  void counter(uint32_t pid, const std::string& quoted_name, uint64_t at_ns, double percent) {
-    char numbers[128];
-    std::snprintf(numbers, sizeof(numbers), ",\"ts\":%.3f,\"args\":{\"percent\":%.2f}}",
-                  static_cast<double>(at_ns) / 1000, percent);
-    begin();
-    out_ += "{\"ph\":\"C\",\"pid\":" + std::to_string(pid) + ",\"tid\":0,\"name\":" + quoted_name +
-            numbers;
-  }
-  bool take() { return left_ > 0 && left_-- > 0; }
-  std::string finish() { return "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[" + out_ + "]}\n"; }
-
- private:
-  void begin() {
-    if (!out_.empty()) out_ += ",\n";
-  }
-  std::string out_;
-  size_t left_;
-};
 
 constexpr uint64_t kLaneBase = 1u << 24;  // GPU streams come after the threads
 

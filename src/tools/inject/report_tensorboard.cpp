@@ -6,64 +6,15 @@
 
 #include "tools/inject/report.h"
 #include "tools/inject/tracks.h"
+#include "tools/report/xspace.h"
 
 namespace tracefire::inject {
 namespace {
 
-/// One message of protobuf's wire format.
-class Message {
- public:
-  void number(int field, uint64_t value) {
-    varint(static_cast<uint64_t>(field) << 3);
-    varint(value);
-  }
-  void text(int field, const std::string& value) {
-    varint(static_cast<uint64_t>(field) << 3 | 2);
-    varint(value.size());
-    bytes_ += value;
-  }
-  void message(int field, const Message& inner) { text(field, inner.bytes_); }
-  const std::string& bytes() const { return bytes_; }
+using namespace report::xplane;
+using report::Message;
 
- private:
-  void varint(uint64_t value) {
-    for (; value >= 0x80; value >>= 7) bytes_ += static_cast<char>(value | 0x80);
-    bytes_ += static_cast<char>(value);
-  }
-  std::string bytes_;
-};
-
-// Field numbers of xplane.proto.
-constexpr int kSpacePlanes = 1, kSpaceHostnames = 4;
-constexpr int kPlaneId = 1, kPlaneName = 2, kPlaneLines = 3, kPlaneEventMetadata = 4;
-constexpr int kLineId = 1, kLineName = 2, kLineTimestamp = 3, kLineEvents = 4;
-constexpr int kEventMetadataId = 1, kEventOffset = 2, kEventDuration = 3;
-constexpr int kMetadataId = 1, kMetadataName = 2, kMapKey = 1, kMapValue = 2;
-constexpr uint64_t kPicoseconds = 1000;
 constexpr uint64_t kFirstLine = 1000;  // viewers add lines of their own with small numbers
-
-/// Numbers for names, and the plane's table of them.
-class Names {
- public:
-  uint64_t of(const std::string& name) {
-    const auto [at, fresh] = ids_.emplace(name, ids_.size() + 1);
-    return at->second;
-  }
-  void write(Message& plane) const {
-    for (const auto& [name, id] : ids_) {
-      Message metadata;
-      metadata.number(kMetadataId, id);
-      metadata.text(kMetadataName, name);
-      Message entry;
-      entry.number(kMapKey, id);
-      entry.message(kMapValue, metadata);
-      plane.message(kPlaneEventMetadata, entry);
-    }
-  }
-
- private:
-  std::map<std::string, uint64_t> ids_;
-};
 
 /// Lines of a plane, with the time that their offsets count from.
 class Lines {
@@ -94,7 +45,7 @@ class Lines {
  private:
   Message& plane_;
   std::map<uint64_t, Message> lines_;
-  Names names_;
+  report::EventNames names_;
 };
 
 Message plane_named(const std::string& name, uint64_t id) {

@@ -110,13 +110,18 @@ class Run {
       : options_(options),
         build_(build),
         history_(std::make_shared<History>()),
-        sampler_(std::make_shared<ChosenGpus>(std::make_unique<NvmlSource>(), options.gpus),
+        sampler_(std::make_shared<ChosenGpus>(std::make_unique<NvmlSource>(questions(options)),
+                                              options.gpus),
                  history_, options.once || options.metrics ? kOnceGap : options.every),
         alerts_(options.alerts) {}
 
   int start();
 
  private:
+  static std::vector<std::string> questions(const Options& options) {
+    return options.query.empty() ? std::vector<std::string>()
+                                 : query_questions(parse_query(options.query).value());
+  }
   bool to_terminal() const { return options_.log.empty() && !options_.serve; }
   bool single() const {
     // nvidia-smi looks once where no --loop is given; so does text into a file.
@@ -330,6 +335,12 @@ int Run::loop() {
 }
 
 int Run::start() {
+  if (!options_.query.empty()) {
+    const std::string names = query_not_read(parse_query(options_.query).value());
+    if (!names.empty()) {
+      log_line(LogLevel::kWarning, "--query-gpu: not read here, shown as [N/A]: " + names);
+    }
+  }
   if (!options_.webhook.empty()) {
     Result<WebhookAddress> address = parse_webhook(options_.webhook);
     webhook_ = std::make_unique<Webhook>(std::move(address).value());

@@ -82,7 +82,9 @@ TF_EXPORT int nvmlDeviceGetUUID(void* device, char* text, unsigned length) {
 TF_EXPORT int nvmlDeviceGetPciInfo_v3(void* device, void* out) {
   if (const int code = result("nvmlDeviceGetPciInfo_v3", device); code != 0) return code;
   Pci pci{};
-  std::snprintf(pci.bus_id, sizeof pci.bus_id, "00000000:%02X:00.0", at(device).gpu + 1);
+  char usual[32];
+  std::snprintf(usual, sizeof usual, "00000000:%02X:00.0", at(device).gpu + 1);
+  copy_text(identity(device, "pci", usual), pci.bus_id, sizeof pci.bus_id);
   *static_cast<Pci*>(out) = pci;
   return 0;
 }

@@ -5,7 +5,6 @@ import math
 
 from keras.src.backend import config
 from keras.src.backend.common import standardize_dtype
-from keras.src.backend.common.dtypes import result_type
 from keras_tracefire.src.ops import _elementwise as ew
 from keras_tracefire.src.ops._shape import broadcast_to
 from keras_tracefire.src.ops._shape import moveaxis
@@ -14,8 +13,10 @@ from keras_tracefire.src.ops._tensor import Tensor
 from keras_tracefire.src.ops._tensor import cast
 from keras_tracefire.src.ops._tensor import convert_to_tensor
 from keras_tracefire.src.ops._tensor import is_float
+from keras_tracefire.src.ops._tensor import result_type
 from tracefire import _core
 from tracefire import _ops
+from tracefire import errors
 
 
 
@@ -59,6 +60,7 @@ def iota(length, dtype="int32"):
 
 def arange(start, stop=None, step=None, dtype=None):
     given = [v for v in (start, stop, step) if v is not None]
+    given_dtype = dtype
     if dtype is None:
         dtype = result_type(*[getattr(v, "dtype", type(v)) for v in given])
     dtype = standardize_dtype(dtype)
@@ -66,8 +68,15 @@ def arange(start, stop=None, step=None, dtype=None):
     step = 1 if step is None else step
     # The size of the result must be known, so bounds that are tensors are read.
     start, stop, step = [v.item() if isinstance(v, Tensor) else v for v in (start, stop, step)]
-    length = max(0, math.ceil((stop - start) / step))
-    compute = dtype if is_float(dtype) or dtype == "int32" else "int32"
+    length = _range_length(start, stop, step)
+    last = start + (length - 1) * step
+    wide = not all(-(2**31) <= v < 2**31 for v in (start, last, step))
+    if dtype == "int32" and wide and given_dtype is None:
+        dtype = "int64"
+    if is_float(dtype):
+        compute = result_type(dtype, "float32")
+    else:
+        compute = "uint64" if dtype == "uint64" else "int64" if wide else "int32"
     whole = not [v for v in (start, step) if isinstance(v, float) and v != int(v)]
     if not whole and not is_float(compute):
         compute = "float32"
@@ -79,12 +88,26 @@ def arange(start, stop=None, step=None, dtype=None):
     return cast(out, dtype)
 
 
+def _range_length(start, stop, step):
+    if step == 0 or not all(math.isfinite(v) for v in (start, stop, step)):
+        raise errors.raised_here(
+            "BadAttribute",
+            f"`arange` was called with start={start}, stop={stop} and step={step}",
+            "finite numbers, and a step that is not 0",
+            "A range goes from start up to, but not including, stop by steps",
+        )
+    if all(isinstance(v, int) for v in (start, stop, step)):
+        return len(range(start, stop, step))
+    return max(0, math.ceil((stop - start) / step))
+
+
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
     if num < 0:
         raise ValueError(f"`num` must be a non-negative integer. Received: num={num}")
     kinds = [getattr(v, "dtype", type(v)) for v in (start, stop)]
     compute = result_type(*kinds, float)
     dtype = compute if dtype is None else standardize_dtype(dtype)
+    compute = result_type(compute, "float32")  # 16 bits do not count far
     start, stop = cast(start, compute), cast(stop, compute)
     shape = tuple(_ops.add(start, stop).shape)
     start, stop = broadcast_to(start, shape), broadcast_to(stop, shape)
@@ -238,7 +261,9 @@ def i0(x):
     small = _chebyshev(_ops.sub(_ops.div(low, two), two), _BESSEL_SMALL)
     large = _chebyshev(_ops.sub(_ops.div(ew.constant_like(32, size), high), two), _BESSEL_LARGE)
     out = _ops.select(is_small, small, _ops.div(large, _ops.sqrt(high)))
-    return cast(_ops.mul(out, _ops.exp(size)), dtype)
+    # e^|x| overflows before the result does.
+    root = _ops.exp(_ops.mul(size, ew.constant_like(0.5, size)))
+    return cast(_ops.mul(_ops.mul(out, root), root), dtype)
 
 
 def kaiser(x, beta):

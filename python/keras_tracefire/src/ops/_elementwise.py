@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions that treat every element by itself."""
 
+import builtins
 import math
 
 from keras.src.backend.common import standardize_dtype
-from keras.src.backend.common.dtypes import result_type
 from keras_tracefire.src import missing
 from keras_tracefire.src.ops._tensor import cast
 from keras_tracefire.src.ops._tensor import convert_to_tensor
 from keras_tracefire.src.ops._tensor import is_float
 from keras_tracefire.src.ops._tensor import promote
+from keras_tracefire.src.ops._tensor import result_type
 from tracefire import _core
 from tracefire import _ops
 
@@ -69,11 +70,7 @@ def mod(x1, x2):
 
 
 def fmod(x1, x2):
-    x1, x2 = _bool_as_int(*promote(x1, x2))
-    if is_float(x1.dtype):
-        return _ops.sub(x1, _ops.mul(trunc(_ops.div(x1, x2)), x2))
-    rest = _ops.floor_mod(_ops.abs(x1), _ops.abs(x2))
-    return _ops.select(_ops.less(x1, constant_like(0, x1)), _ops.neg(rest), rest)
+    return _ops.fmod(*_bool_as_int(*promote(x1, x2)))
 
 
 def power(x1, x2):
@@ -221,11 +218,6 @@ def sqrt(x):
     return _ops.sqrt(floating(x))
 
 
-def cbrt(x):
-    x = floating(x)
-    return _ops.mul(_ops.sign(x), _ops.pow(_ops.abs(x), constant_like(1 / 3, x)))
-
-
 def reciprocal(x):
     x = floating(x)
     return _ops.div(constant_like(1, x), x)
@@ -239,9 +231,11 @@ def _float_function(row):
 
 
 exp = _float_function("exp")
+exp2 = _float_function("exp2")
 expm1 = _float_function("expm1")
 log = _float_function("log")
 log1p = _float_function("log1p")
+cbrt = _float_function("cbrt")
 sin = _float_function("sin")
 cos = _float_function("cos")
 tan = _float_function("tan")
@@ -258,54 +252,59 @@ floor = _float_function("floor")
 ceil = _float_function("ceil")
 
 
-def exp2(x):
-    x = floating(x)
-    return _ops.exp(_ops.mul(x, constant_like(math.log(2), x)))
+def _on_floats(function):
+    """`function` of tensors, applied to what Keras takes for such."""
+    function = _ops.computed_wide(function)
+
+    def run(*xs):
+        xs = promote(*xs, at_least=float) if len(xs) > 1 else [floating(*xs)]
+        return function(*xs)
+
+    return run
 
 
 def _log_base(base):
     def run(x):
-        x = floating(x)
         return _ops.mul(_ops.log(x), constant_like(1 / math.log(base), x))
 
-    return run
+    return _on_floats(run)
 
 
 log2 = _log_base(2)
 log10 = _log_base(10)
 
 
-def logaddexp(x1, x2):
-    x1, x2 = promote(x1, x2, at_least=float)
-    largest = _ops.maximum(x1, x2)
-    gap = _ops.neg(_ops.abs(_ops.sub(x1, x2)))
-    # Equal infinities have no gap.
-    gap = _ops.select(_ops.equal(x1, x2), constant_like(0, gap), gap)
-    return _ops.add(largest, _ops.log1p(_ops.exp(gap)))
+def _log_of_sum(exponential, base):
+    def run(x1, x2):
+        largest = _ops.maximum(x1, x2)
+        # Equal infinities have no gap.
+        same = _ops.equal(x1, x2)
+        gap = _ops.neg(_ops.abs(_ops.sub(x1, x2)))
+        gap = _ops.select(same, constant_like(0, gap), gap)
+        rest = _ops.log1p(exponential(gap))
+        return _ops.add(largest, _ops.mul(rest, constant_like(1 / math.log(base), rest)))
+
+    return _on_floats(run)
 
 
-def logaddexp2(x1, x2):
-    x1, x2 = promote(x1, x2, at_least=float)
-    base = constant_like(math.log(2), x1)
-    return _ops.div(logaddexp(_ops.mul(x1, base), _ops.mul(x2, base)), base)
+logaddexp = _log_of_sum(_ops.exp, math.e)
+logaddexp2 = _log_of_sum(_ops.exp2, 2)
 
 
 def arctan2(x1, x2):
     return _ops.atan2(*promote(x1, x2, at_least=float))
 
 
-def hypot(x1, x2):
-    x1, x2 = promote(x1, x2, at_least=float)
-    return _ops.sqrt(_ops.add(_ops.square(x1), _ops.square(x2)))
+hypot = _on_floats(_ops.hypot)
 
 
+@_on_floats
 def deg2rad(x):
-    x = floating(x)
     return _ops.mul(x, constant_like(math.pi / 180, x))
 
 
+@_on_floats
 def rad2deg(x):
-    x = floating(x)
     return _ops.mul(x, constant_like(180 / math.pi, x))
 
 
@@ -317,8 +316,8 @@ def heaviside(x1, x2):
     return _ops.select(_ops.is_nan(x1), x1, step)
 
 
+@_on_floats
 def sinc(x):
-    x = floating(x)
     is_zero = _ops.equal(x, constant_like(0, x))
     angle = _ops.mul(constant_like(math.pi, x), _ops.select(is_zero, constant_like(1, x), x))
     return _ops.select(is_zero, constant_like(1, x), _ops.div(_ops.sin(angle), angle))
@@ -328,8 +327,7 @@ def ldexp(x1, x2):
     x2 = convert_to_tensor(x2)
     if "int" not in x2.dtype:
         raise TypeError(f"ldexp exponent must be an integer type. Received: x2 dtype={x2.dtype}")
-    x1 = floating(x1)
-    return _ops.mul(x1, _ops.pow(constant_like(2, x1), cast(x2, x1.dtype)))
+    return _ops.ldexp(floating(x1), x2)
 
 
 def trunc(x):
@@ -339,23 +337,61 @@ def trunc(x):
     return _ops.select(_ops.less(x, constant_like(0, x)), _ops.ceil(x), _ops.floor(x))
 
 
+def _round_whole(x, step):
+    """Integers rounded to multiples of `step`, the even multiple of two equally near."""
+    if step > _LIMITS[x.dtype][1]:  # none but 0 is as near
+        return _ops.mul(x, constant_like(0, x))
+    wide = "uint64" if x.dtype == "uint64" else "int64"
+    dtype, x = x.dtype, cast(x, wide)
+    step, two = constant_like(step, x), constant_like(2, x)
+    down, rest = _ops.floor_div(x, step), _ops.floor_mod(x, step)
+    over = _ops.sub(step, rest)
+    odd = _ops.not_equal(_ops.floor_mod(down, two), constant_like(0, x))
+    up = _ops.logical_or(
+        _ops.less(over, rest), _ops.logical_and(_ops.equal(over, rest), odd)
+    )
+    return cast(_ops.mul(_ops.add(down, cast(up, wide)), step), dtype)
+
+
 def round(x, decimals=0):
     x = convert_to_tensor(x)
     if not is_float(x.dtype):
         if decimals >= 0:
             return x if x.dtype != "bool" else cast(x, "int32")
-        scale = _core.tensor(10.0**-decimals, "float32")
-        rounded = _ops.mul(_ops.round(_ops.div(cast(x, "float32"), scale)), scale)
-        return cast(rounded, x.dtype)
+        return _round_whole(_bool_as_int(x)[0], 10**-decimals)
     if decimals == 0:
         return _ops.round(x)
-    scale = constant_like(10.0**decimals, x)
-    return _ops.div(_ops.round(_ops.mul(x, scale)), scale)
+    return _round_decimals(x, decimals=decimals)
+
+
+@_ops.computed_wide
+def _round_decimals(x, *, decimals):
+    scale = constant_like(10.0 ** builtins.abs(decimals), x)
+    if decimals < 0:
+        return _ops.mul(_ops.round(_ops.div(x, scale)), scale)
+    scaled = _ops.mul(x, scale)
+    # What overflows has no decimals.
+    return _ops.select(_ops.is_finite(scaled), _ops.div(_ops.round(scaled), scale), x)
 
 
 def clip(x, x_min, x_max):
     (x,) = _bool_as_int(convert_to_tensor(x))
-    return minimum(maximum(x, x_min), x_max)
+    low, high = _bound(x_min, x.dtype), _bound(x_max, x.dtype)
+    out = minimum(maximum(x, low), high)
+    # As NumPy's: bounds may be of a wider type than the result.
+    return cast(out, x.dtype)
+
+
+_LIMITS = {f"int{n}": (-(2 ** (n - 1)), 2 ** (n - 1) - 1) for n in (8, 16, 32, 64)}
+_LIMITS.update({f"uint{n}": (0, 2**n - 1) for n in (8, 16, 32, 64)})
+
+
+def _bound(value, dtype):
+    """A whole number as the nearest one that the integer type has."""
+    if isinstance(value, int) and dtype in _LIMITS:
+        low, high = _LIMITS[dtype]
+        return builtins.min(builtins.max(value, low), high)
+    return value
 
 
 def where(condition, x1=None, x2=None):
@@ -435,23 +471,15 @@ def nan_to_num(x, nan=0.0, posinf=None, neginf=None):
     return _ops.select(isneginf(x), low, out)
 
 
-_BITS = {"float16": "uint16", "bfloat16": "uint16", "float32": "uint32", "float64": "uint64"}
-
-
 def signbit(x):
     x = convert_to_tensor(x)
     if not is_float(x.dtype):
         return _ops.less(_bool_as_int(x)[0], constant_like(0, _bool_as_int(x)[0]))
-    bits = _ops.bitcast(x, dtype=_BITS[x.dtype])
-    width = int(_BITS[x.dtype][4:])
-    top = _ops.shift_right(bits, constant_like(width - 1, bits))
-    return _ops.not_equal(top, constant_like(0, bits))
+    return _ops.sign_bit(x)
 
 
 def copysign(x1, x2):
-    x1, x2 = promote(x1, x2, at_least=float)
-    size = _ops.abs(x1)
-    return _ops.select(signbit(x2), _ops.neg(size), size)
+    return _ops.copysign(*promote(x1, x2, at_least=float))
 
 
 def nextafter(x1, x2):
@@ -492,8 +520,7 @@ def imag(x):
 
 def angle(x):
     x = floating(x)
-    pi = constant_like(math.pi, x)
-    out = _ops.select(_ops.less(x, constant_like(0, x)), pi, constant_like(0, x))
+    out = _ops.select(_ops.sign_bit(x), constant_like(math.pi, x), constant_like(0, x))
     return _ops.select(_ops.is_nan(x), x, out)
 
 
@@ -517,20 +544,22 @@ def _integer_pair(x1, x2, name):
     x1, x2 = promote(x1, x2)
     if "int" not in x1.dtype:
         raise TypeError(f"`{name}` needs integers. Received: dtype={x1.dtype}")
-    shape = tuple(_ops.add(x1, x2).shape)
-    if x1.dtype.startswith("int"):
-        x1, x2 = _ops.abs(x1), _ops.abs(x2)
-    return [_ops.broadcast_to(x, shape=shape) for x in (x1, x2)]
+    shape, dtype = tuple(_ops.add(x1, x2).shape), x1.dtype
+    if dtype.startswith("int"):
+        # The size of the smallest integer fits the unsigned type only.
+        x1, x2 = (_ops.bitcast(_ops.abs(x), dtype=f"u{dtype}") for x in (x1, x2))
+    return [_ops.broadcast_to(x, shape=shape) for x in (x1, x2)], dtype
 
 
 def gcd(x1, x2):
-    return _euclid(*_integer_pair(x1, x2, "gcd"))
+    pair, dtype = _integer_pair(x1, x2, "gcd")
+    return _ops.bitcast(_euclid(*pair), dtype=dtype)
 
 
 def lcm(x1, x2):
-    x1, x2 = _integer_pair(x1, x2, "lcm")
+    (x1, x2), dtype = _integer_pair(x1, x2, "lcm")
     divisor = _ops.maximum(_euclid(x1, x2), constant_like(1, x1))
-    return _ops.mul(_ops.floor_div(x1, divisor), x2)
+    return _ops.bitcast(_ops.mul(_ops.floor_div(x1, divisor), x2), dtype=dtype)
 
 
 def _width(dtype):

@@ -14,6 +14,7 @@ from keras_tracefire.src.ops._shape import slice_axis
 from keras_tracefire.src.ops._tensor import cast
 from keras_tracefire.src.ops._tensor import computes_now
 from keras_tracefire.src.ops._tensor import convert_to_tensor
+from keras_tracefire.src.ops._tensor import indices_of
 from keras_tracefire.src.ops._tensor import is_float
 from keras_tracefire.src.ops._tensor import promote
 from tracefire import _core
@@ -24,9 +25,9 @@ from tracefire import errors
 
 def _from_end(indices, size):
     """Negative indices count from the end."""
-    indices = convert_to_tensor(indices, "int32")
-    negative = _ops.less(indices, _core.tensor(0, "int32"))
-    return _ops.select(negative, _ops.add(indices, _core.tensor(size, "int32")), indices)
+    indices = indices_of(indices)
+    negative = _ops.less(indices, ew.constant_like(0, indices))
+    return _ops.select(negative, _ops.add(indices, ew.constant_like(size, indices)), indices)
 
 
 def take(x, indices, axis=None):
@@ -38,7 +39,7 @@ def take(x, indices, axis=None):
 
 
 def take_along_axis(x, indices, axis=None):
-    x, indices = convert_to_tensor(x), convert_to_tensor(indices, "int32")
+    x, indices = convert_to_tensor(x), indices_of(indices)
     if axis is None:
         x, indices, axis = ravel(x), ravel(indices), 0
     axis = canonicalize_axis(axis, len(x.shape))
@@ -78,10 +79,17 @@ def searchsorted(sorted_sequence, values, side="left"):
             "You can use `keras.ops.vectorized_map` to extend it to N-D sequences. "
             f"Received: sorted_sequence.shape={sorted_sequence.shape}"
         )
+    if side not in ("left", "right"):
+        raise ValueError(f"`side` must be 'left' or 'right'. Received: side={side!r}")
     column = reshape(values, tuple(values.shape) + (1,))
     compare = _ops.less if side == "left" else _ops.less_equal
-    before = cast(compare(sorted_sequence, column), "int32")
-    return _ops.reduce_sum(before, axes=[len(values.shape)], keepdims=False)
+    before = compare(sorted_sequence, column)
+    if is_float(column.dtype):  # NaN is sorted behind everything
+        nan = _ops.is_nan(column)
+        if side == "left":
+            nan = _ops.logical_and(nan, _ops.logical_not(_ops.is_nan(sorted_sequence)))
+        before = _ops.logical_or(before, nan)
+    return _ops.reduce_sum(cast(before, "int32"), axes=[len(values.shape)], keepdims=False)
 
 
 def digitize(x, bins):
@@ -118,7 +126,7 @@ def unravel_index(indices, shape):
     indices = convert_to_tensor(indices)
     rest, out = _from_end(indices, math.prod(shape)), []
     for size in reversed(shape):
-        limit = _core.tensor(max(size, 1), "int32")
+        limit = ew.constant_like(max(size, 1), rest)
         out.append(cast(_ops.floor_mod(rest, limit), indices.dtype))
         rest = _ops.floor_div(rest, limit)
     return tuple(reversed(out))

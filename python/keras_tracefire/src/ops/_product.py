@@ -5,7 +5,6 @@ import itertools
 import math
 
 from keras.src.backend.common.backend_utils import canonicalize_axis
-from keras.src.backend.common.dtypes import result_type
 from keras_tracefire.src.ops import _elementwise as ew
 from keras_tracefire.src.ops._shape import broadcast_to
 from keras_tracefire.src.ops._shape import expand_dims
@@ -17,6 +16,7 @@ from keras_tracefire.src.ops._shape import transpose
 from keras_tracefire.src.ops._tensor import cast
 from keras_tracefire.src.ops._tensor import convert_to_tensor
 from keras_tracefire.src.ops._tensor import promote
+from keras_tracefire.src.ops._tensor import result_type
 from tracefire import _core
 from tracefire import _ops
 

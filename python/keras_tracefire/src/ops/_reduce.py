@@ -4,14 +4,16 @@
 import math
 
 from keras.src.backend.common.backend_utils import canonicalize_axis
-from keras.src.backend.common.dtypes import result_type
 from keras_tracefire.src.ops import _elementwise as ew
 from keras_tracefire.src.ops._shape import moveaxis
 from keras_tracefire.src.ops._shape import reshape
+from keras_tracefire.src.ops._tensor import Tensor
 from keras_tracefire.src.ops._tensor import cast
 from keras_tracefire.src.ops._tensor import computes_now
 from keras_tracefire.src.ops._tensor import convert_to_tensor
+from keras_tracefire.src.ops._tensor import indices_of
 from keras_tracefire.src.ops._tensor import is_float
+from keras_tracefire.src.ops._tensor import result_type
 from tracefire import _core
 from tracefire import _ops
 from tracefire import errors
@@ -46,7 +48,7 @@ def prod(x, axis=None, keepdims=False, dtype=None):
     if dtype is None and axis is None and isinstance(x, (tuple, list)):
         # The number of elements of a shape: known without the engine.
         if x and all_integers(x):
-            return convert_to_tensor(math.prod(x), "int32")
+            return convert_to_tensor(math.prod(x))
     x = convert_to_tensor(x)
     x = _summable(x) if dtype is None else cast(x, dtype)
     return _reduce("reduce_prod", x, axis, keepdims)
@@ -78,8 +80,15 @@ def std(x, axis=None, keepdims=False):
 def _extreme(row, on_bool, choose):
     def run(x, axis=None, keepdims=False, initial=None):
         x = convert_to_tensor(x)
+        axes = normalize_axes(axis, len(x.shape))
+        if initial is None and 0 in [x.shape[i] for i in axes]:
+            raise errors.raised_here(
+                "ShapeMismatch",
+                f"`{row[7:]}` was called along empty axes of a tensor of shape {tuple(x.shape)}",
+                "at least one element along each of them, or initial=",
+                "Check the shape, or pass the value that an empty axis should give",
+            )
         if initial is not None and 0 in x.shape:
-            axes = normalize_axes(axis, len(x.shape))
             kept = [1 if i in axes else n for i, n in enumerate(x.shape)]
             shape = kept if keepdims else [n for i, n in enumerate(x.shape) if i not in axes]
             return _ops.broadcast_to(convert_to_tensor(initial, x.dtype), shape=tuple(shape))
@@ -216,11 +225,21 @@ def nanmedian(x, axis=None, keepdims=False):
 
 def _quantile(x, q, axis, method, keepdims, ignore_nan):
     if method not in _METHODS:
-        raise ValueError(f"Invalid method: {method!r}. Expected one of {_METHODS}.")
+        raise errors.raised_here(
+            "BadAttribute",
+            f"a quantile was asked for with method={method!r}",
+            f"one of {', '.join(_METHODS)}",
+            "Leave it out for 'linear'",
+        )
+    _check_fractions(q)
     x = ew.floating(x)
     dtype, x = x.dtype, cast(x, result_type(x.dtype, "float32"))
     q = cast(q, x.dtype)
     flat, kept = _flatten_axes(x, axis)
+    if flat.shape[-1] == 0:
+        rest = kept if keepdims else list(flat.shape[:-1])
+        nan = convert_to_tensor(math.nan, dtype)
+        return _ops.broadcast_to(nan, shape=(*q.shape, *rest))
     ordered = _ops.sort(flat, axis=len(flat.shape) - 1)  # NaN comes last
     nan = _ops.is_nan(flat)
     if ignore_nan:
@@ -261,6 +280,27 @@ def _quantile(x, q, axis, method, keepdims, ignore_nan):
     out = moveaxis(cast(out, dtype), -1, 0)
     rest = kept if keepdims else list(flat.shape[:-1])
     return reshape(out, list(q.shape) + rest)
+
+
+def _check_fractions(q):
+    """Fractions that are known now lie between 0 and 1."""
+    if isinstance(q, Tensor) and not computes_now():
+        return
+    values = q.numpy().ravel() if isinstance(q, Tensor) else _numbers_in(q)
+    wrong = [float(v) for v in values if not 0 <= v <= 1]
+    if wrong:
+        raise errors.raised_here(
+            "BadAttribute",
+            f"a quantile was asked for at the fraction {wrong[0]:g}",
+            "fractions from 0 to 1, or percentages from 0 to 100",
+            "Divide percentages by 100 for quantile",
+        )
+
+
+def _numbers_in(q):
+    import numpy as np
+
+    return np.ravel(np.asarray(q))
 
 
 def _without_nan(x, replacement):
@@ -371,10 +411,24 @@ def corrcoef(x):
 def bincount(x, weights=None, minlength=0, sparse=False):
     if sparse:
         raise ValueError("`sparse=True` is not supported with the tracefire backend")
-    x = convert_to_tensor(x, "int32")
-    length = int(minlength)
+    x = convert_to_tensor(x)
+    if is_float(x.dtype):
+        raise errors.raised_here(
+            "DTypeMismatch",
+            f"`bincount` was called with elements of {x.dtype}",
+            "integers that are not negative",
+            "Round and cast them first",
+        )
+    x, length = indices_of(x), int(minlength)
     if computes_now():
-        largest = int(max(x)) + 1 if 0 not in x.shape else 0
+        least, largest = (int(min(x)), int(max(x)) + 1) if 0 not in x.shape else (0, 0)
+        if least < 0:
+            raise errors.raised_here(
+                "BadAttribute",
+                f"`bincount` was called with {least} among its elements",
+                "integers that are not negative",
+                "Shift them so that the smallest is 0",
+            )
         length = length if length >= largest else largest
     elif length == 0:
         raise errors.raised_here(

@@ -2,9 +2,10 @@
 """Tensors, variables and shape inference."""
 
 from keras.src import tree
+from keras.src.backend import floatx
 from keras.src.backend.common import KerasVariable
 from keras.src.backend.common import standardize_dtype
-from keras.src.backend.common.dtypes import result_type
+from keras.src.backend.common.dtypes import result_type as _keras_result_type
 from keras.src.backend.common.keras_tensor import KerasTensor
 from keras.src.backend.common.name_scope import name_scope as _keras_name_scope
 from keras.src.backend.common.stateless_scope import StatelessScope
@@ -102,6 +103,12 @@ class Variable(KerasVariable):
             self._direct_assign(_core.tensor(value))
 
 
+def result_type(*kinds):
+    """Keras's promotion, but a tensor that was asked for in float64 is not rounded."""
+    dtype = _keras_result_type(*kinds)
+    return "float64" if dtype == "float32" and "float64" in kinds else dtype
+
+
 def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
     if sparse or ragged:
         kind = "sparse" if sparse else "ragged"
@@ -118,7 +125,7 @@ def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
     if isinstance(x, Tensor):
         return x if dtype is None or dtype == x.dtype else _ops.cast(x, dtype=dtype)
     if isinstance(x, (bool, int, float)):
-        return _core.tensor(x, dtype or result_type(type(x)))
+        return _core.tensor(x, dtype or _number_type([x]))
     if isinstance(x, (list, tuple)) and _holds_tensors(x):
         return _stack_nested(x, dtype)
     return _from_host(x, dtype)
@@ -134,18 +141,36 @@ def _from_host(x, dtype):
             f"Received: {x}. Expected: an array, a number or a tensor. "
             "Use `keras.ops` functions on KerasTensors, or wrap the code in a layer."
         )
-    if dtype is None and isinstance(x, (list, tuple)):
-        kinds = {type(i) for i in tree.flatten(x)}
-        if not kinds or kinds <= {bool, int, float}:
-            dtype = result_type(*kinds)
+    if isinstance(x, (list, tuple)):
+        items = tree.flatten(x)
+        if {type(i) for i in items} <= {bool, int, float}:
+            # Read by the engine, which says so where a number does not fit.
+            return _core.tensor(x, dtype or _number_type(items))
     array = np.asarray(x)
     if dtype is None:
-        dtype = result_type(array.dtype.name)
+        # Integers keep their width. NumPy computes in float64 by habit, Keras in float32.
+        dtype = _keras_result_type(array.dtype.name)
+        dtype = floatx() if array.dtype == np.float64 else dtype
     if array.dtype.name == dtype:
         return _core.tensor(array)
     if dtype == "bfloat16" or array.dtype.name == "bfloat16":
         return _ops.cast(_core.tensor(array.astype("float32")), dtype=dtype)
     return _core.tensor(array.astype(dtype))
+
+
+def _number_type(numbers):
+    """Keras's type of Python numbers; int64 where int32 does not hold one of them."""
+    dtype = _keras_result_type(*{type(i) for i in numbers})
+    if dtype == "int32" and not all(-(2**31) <= i < 2**31 for i in numbers):
+        return "int64" if all(-(2**63) <= i < 2**63 for i in numbers) else "uint64"
+    return dtype
+
+
+def indices_of(x):
+    """`x` as integers that say where: int32, or int64 where they came wider, so none is cut."""
+    x = convert_to_tensor(x)
+    wide = ("int64", "uint32", "uint64")
+    return cast(x, "int64" if x.dtype in wide else "int32")
 
 
 def _holds_tensors(x):
@@ -265,7 +290,7 @@ def scatter_update(inputs, indices, updates, reduction=None):
 
 
 def _scatter(operand, indices, updates, reduction):
-    indices = convert_to_tensor(indices, "int32")
+    indices = indices_of(indices)
     shape = tuple(indices.shape[:-1]) + tuple(operand.shape[indices.shape[-1] :])
     return _ops.scatter(operand, indices, _ops.reshape(updates, shape=shape), reduction=reduction)
 

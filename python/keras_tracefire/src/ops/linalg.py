@@ -8,8 +8,10 @@ from keras_tracefire.src import missing
 from keras_tracefire.src.ops import _elementwise as ew
 from keras_tracefire.src.ops import _reduce
 from keras_tracefire.src.ops._shape import reshape
+from keras_tracefire.src.ops._tensor import cast
 from keras_tracefire.src.ops._tensor import computes_now
 from keras_tracefire.src.ops._tensor import convert_to_tensor
+import tracefire
 from tracefire import _core
 from tracefire import _ops
 
@@ -86,5 +88,38 @@ def qr(x, mode="reduced"):
             _ops.broadcast_to(zero, shape=lead + (rows, k)),
             _ops.broadcast_to(zero, shape=lead + (k, columns)),
         )
-    q, r = np.linalg.qr(convert_to_tensor(x).numpy(), mode)
-    return _core.tensor(q), _core.tensor(r)
+    q, r = np.linalg.qr(_in_double(convert_to_tensor(x)), mode)
+    return _qr_with_gradient(x, q, r)
+
+
+def _in_double(x):
+    return x.numpy().astype("float64")
+
+
+def _qr_with_gradient(x, q, r):
+    """q and r as tensors of x's dtype, which a tape can go through."""
+
+    @tracefire.custom_gradient
+    def run(_):
+        outputs = cast(_core.tensor(q), x.dtype), cast(_core.tensor(r), x.dtype)
+        return outputs, lambda dq, dr: cast(_core.tensor(_qr_gradient(q, r, dq, dr)), x.dtype)
+
+    return run(x)
+
+
+def _qr_gradient(q, r, dq, dr):
+    """H. Liao et al., "Differentiable programming tensor networks", 2019, section III B."""
+    import numpy as np
+
+    if r.shape[-1] != r.shape[-2] or q.shape[-1] != r.shape[-1]:
+        raise missing.unsupported(
+            f"the gradient of `qr` was asked for factors of shapes {q.shape} and {r.shape}",
+            "a matrix with at least as many rows as columns, and mode='reduced'",
+            "Factor the transposed matrix, or a square part of it",
+        )
+    dq, dr = _in_double(dq), _in_double(dr)
+    small = r @ np.swapaxes(dr, -1, -2) - np.swapaxes(dq, -1, -2) @ q
+    lower = np.tril(small)
+    both = lower + np.swapaxes(np.tril(small, -1), -1, -2)
+    # times the inverse of r transposed, from the right
+    return np.swapaxes(np.linalg.solve(r, np.swapaxes(dq + q @ both, -1, -2)), -1, -2)

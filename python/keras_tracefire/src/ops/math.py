@@ -10,6 +10,7 @@ from keras_tracefire.src.ops._index import histogram  # noqa: F401
 from keras_tracefire.src.ops._shape import expand_dims
 from keras_tracefire.src.ops._shape import reshape
 from keras_tracefire.src.ops._tensor import convert_to_tensor
+from keras_tracefire.src.ops._tensor import indices_of
 from tracefire import _core
 from tracefire import _ops
 
@@ -48,7 +49,7 @@ def top_k(x, k, sorted=True):
 
 
 def in_top_k(targets, predictions, k):
-    targets, predictions = convert_to_tensor(targets, "int32"), ew.floating(predictions)
+    targets, predictions = indices_of(targets), ew.floating(predictions)
     last = len(predictions.shape) - 1
     own = _ops.gather_along(predictions, expand_dims(targets, -1), axis=last)
     # NaN is not a large probability.
@@ -60,7 +61,7 @@ def in_top_k(targets, predictions, k):
 def _segment(reduction, empty):
     def run(data, segment_ids, num_segments=None, sorted=False):
         del sorted
-        data, ids = convert_to_tensor(data), convert_to_tensor(segment_ids, "int32")
+        data, ids = convert_to_tensor(data), indices_of(segment_ids)
         if num_segments is None:
             raise ValueError(
                 "Argument `num_segments` must be set when using the tracefire backend. "
@@ -70,10 +71,10 @@ def _segment(reduction, empty):
         start = _ops.broadcast_to(ew.constant_like(empty(data.dtype), data), shape=shape)
         # Ids outside the range are dropped: they go to a row that is cut off again.
         outside = _ops.logical_or(
-            _ops.less(ids, _core.tensor(0, "int32")),
-            _ops.greater_equal(ids, _core.tensor(shape[0], "int32")),
+            _ops.less(ids, ew.constant_like(0, ids)),
+            _ops.greater_equal(ids, ew.constant_like(shape[0], ids)),
         )
-        ids = _ops.select(outside, _core.tensor(shape[0], "int32"), ids)
+        ids = _ops.select(outside, ew.constant_like(shape[0], ids), ids)
         rest = [0] * (len(shape) - 1)
         start = _ops.pad(start, low=[0] + rest, high=[1] + rest, interior=[0] + rest, value=0)
         out = _ops.scatter(start, reshape(ids, (-1, 1)), data, reduction=reduction)

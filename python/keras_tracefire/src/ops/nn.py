@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Everything that `keras.backend.nn` holds: activations, losses, normalization, attention."""
 
+import functools
+import inspect
 import math
 
 from keras.src import backend
 from keras.src.backend.common import standardize_dtype
-from keras.src.backend.common.dtypes import result_type
 from keras_tracefire.src import missing
 from keras_tracefire.src.ops import _elementwise as ew
 from keras_tracefire.src.ops import _reduce
@@ -17,11 +18,29 @@ from keras_tracefire.src.ops._shape import squeeze
 from keras_tracefire.src.ops._shape import transpose
 from keras_tracefire.src.ops._tensor import cast
 from keras_tracefire.src.ops._tensor import convert_to_tensor
+from keras_tracefire.src.ops._tensor import indices_of
 from keras_tracefire.src.ops._tensor import is_float
+from keras_tracefire.src.ops._tensor import result_type
 from tracefire import _core
 from tracefire import _ops
 
 _const = ew.constant_like
+
+
+def _wide(activation):
+    """Computes an activation of a narrow type in float32, with its constants, and rounds once."""
+    computed = _ops.computed_wide(activation)
+
+    @functools.wraps(activation)
+    def run(x, *args, **kwargs):
+        if args:  # options in order
+            names = list(inspect.signature(activation).parameters)[1:]
+            kwargs.update(zip(names, args))
+        return computed(ew.floating(x), **kwargs)
+
+    return run
+
+
 __getattr__ = missing.attribute_of(__name__)
 
 
@@ -46,6 +65,7 @@ def tanh(x):
     return _ops.tanh(ew.floating(x))
 
 
+@_wide
 def tanh_shrink(x):
     x = ew.floating(x)
     return _ops.sub(x, _ops.tanh(x))
@@ -55,6 +75,7 @@ def softplus(x):
     return _ops.softplus(ew.floating(x))
 
 
+@_wide
 def softsign(x):
     x = ew.floating(x)
     return _ops.div(x, _ops.add(_ops.abs(x), _const(1, x)))
@@ -76,17 +97,20 @@ def threshold(x, threshold, default_value):
     return ew.where(ew.greater(x, threshold), x, default_value)
 
 
+@_wide
 def sparse_plus(x):
     x = ew.floating(x)
     bend = ew.multiply(ew.square(ew.add(x, 1.0)), 0.25)
     return ew.where(ew.less_equal(x, -1.0), 0.0, ew.where(ew.greater_equal(x, 1.0), x, bend))
 
 
+@_wide
 def squareplus(x, b=4):
     x = ew.floating(x)
     return ew.multiply(_ops.add(x, ew.sqrt(ew.add(_ops.square(x), b))), 0.5)
 
 
+@_wide
 def silu(x):
     x = ew.floating(x)
     return _ops.mul(x, _ops.sigmoid(x))
@@ -101,10 +125,12 @@ def leaky_relu(x, negative_slope=0.2):
     return ew.where(ew.greater_equal(x, 0.0), x, ew.multiply(x, negative_slope))
 
 
+@_wide
 def hard_sigmoid(x):
     return ew.divide(relu6(ew.add(ew.floating(x), 3.0)), 6.0)
 
 
+@_wide
 def hard_silu(x):
     x = ew.floating(x)
     return _ops.mul(x, hard_sigmoid(x))
@@ -120,22 +146,26 @@ def _below_zero(x, curve):
     return _ops.select(positive, x, curve(_ops.select(positive, _const(0, x), x)))
 
 
+@_wide
 def elu(x, alpha=1.0):
     x = ew.floating(x)
     return _below_zero(x, lambda v: ew.multiply(_ops.expm1(v), alpha))
 
 
+@_wide
 def selu(x):
     # Self-normalizing neural networks (G. Klambauer et al., 2017).
     alpha, scale = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
     return ew.multiply(elu(x, alpha), scale)
 
 
+@_wide
 def celu(x, alpha=1.0):
     x = ew.floating(x)
     return _below_zero(x, lambda v: ew.multiply(_ops.expm1(ew.divide(v, alpha)), alpha))
 
 
+@_wide
 def gelu(x, approximate=True):
     x = ew.floating(x)
     if approximate:
@@ -192,7 +222,7 @@ def sparsemax(x, axis=-1):
 def one_hot(x, num_classes, axis=-1, dtype=None, sparse=False):
     if sparse:
         raise ValueError("`sparse=True` is not supported with the tracefire backend")
-    x = convert_to_tensor(x, "int32")
+    x = indices_of(x)
     axis = axis if axis >= 0 else axis + len(x.shape) + 1
     dtype = standardize_dtype(dtype or backend.floatx())
     return _ops.one_hot(x, depth=num_classes, axis=axis, dtype=dtype)
@@ -201,7 +231,7 @@ def one_hot(x, num_classes, axis=-1, dtype=None, sparse=False):
 def multi_hot(x, num_classes, axis=-1, dtype=None, sparse=False):
     x = convert_to_tensor(x)
     reduction_axis = 1 if len(x.shape) > 1 else 0
-    hot = one_hot(cast(x, "int32"), num_classes, axis=axis, dtype=dtype, sparse=sparse)
+    hot = one_hot(x, num_classes, axis=axis, dtype=dtype, sparse=sparse)
     return _reduce.max(hot, axis=reduction_axis)
 
 
@@ -235,7 +265,7 @@ def categorical_crossentropy(target, output, from_logits=False, axis=-1):
 
 
 def sparse_categorical_crossentropy(target, output, from_logits=False, axis=-1):
-    target, output = convert_to_tensor(target, "int32"), ew.floating(output)
+    target, output = indices_of(target), ew.floating(output)
     if len(target.shape) == len(output.shape) and target.shape[-1] == 1:
         target = squeeze(target, axis=-1)
     _check_loss_operands(target, output, output_rank_only=True)

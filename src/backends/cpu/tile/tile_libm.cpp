@@ -84,6 +84,16 @@ struct Atan2 {
   static float f(float x, float y) { return std::atan2(x, y); }
   static double f(double x, double y) { return std::atan2(x, y); }
 };
+/// floor(x / y) of the exact quotient: what the remainder leaves is divided, as NumPy does it.
+struct FloorDiv {
+  static double f(double x, double y) {
+    if (y == 0) return x / y;
+    const double rest = std::fmod(x, y);
+    double quotient = (x - rest) / y;  // nearly whole
+    if (rest != 0 && (rest < 0) != (y < 0)) quotient -= 1;
+    return quotient == 0 ? std::copysign(0.0, x / y) : std::rint(quotient);
+  }
+};
 /// The remainder with the sign of y, exact.
 struct FloorMod {
   template <class T>
@@ -171,6 +181,7 @@ void fill_libm(TileTable* table) {
   fill_both<float>(table, RegType::kF32);
   fill_both<double>(table, RegType::kF64);
   constexpr RegType kF64 = RegType::kF64;
+  set2<FloorDiv, double>(table, LoopOp::kFloorDiv, kF64);
   set1<Exp, double>(table, LoopOp::kExp, kF64);
   set1<Expm1, double>(table, LoopOp::kExpm1, kF64);
   set1<Log, double>(table, LoopOp::kLog, kF64);

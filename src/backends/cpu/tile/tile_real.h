@@ -111,10 +111,13 @@ struct Div {
 struct FloorDiv {
   // The quotient of two f32 in f64 does not round up to the next whole number.
   static float f(float x, float y) {
-    return static_cast<float>(
-        __builtin_floor(static_cast<double>(x) / static_cast<double>(y)));
+    const double quotient = __builtin_floor(static_cast<double>(x) / static_cast<double>(y));
+    // Below zero by however little, beside an infinite divisor too; infinity has no remainder.
+    const bool below = (quotient == 0.0) & (x != 0.0f) & ((x < 0.0f) != (y < 0.0f));
+    const bool endless = (abs_f32(x) == kInfF32) & (y != 0.0f);
+    const float whole = static_cast<float>(quotient);
+    return endless ? kNanF32 : below ? -1.0f : whole;
   }
-  static double f(double x, double y) { return __builtin_floor(x / y); }
 };
 struct Maximum {  // NaN from either side
   template <class T>
@@ -176,7 +179,6 @@ void fill_real(TileTable* table, RegType type) {
   set2<Sub, T>(table, LoopOp::kSub, type);
   set2<Mul, T>(table, LoopOp::kMul, type);
   set2<Div, T>(table, LoopOp::kDiv, type);
-  set2<FloorDiv, T>(table, LoopOp::kFloorDiv, type);
   set2<Maximum, T>(table, LoopOp::kMaximum, type);
   set2<Minimum, T>(table, LoopOp::kMinimum, type);
   set3<Fma, T>(table, LoopOp::kFma, type);
@@ -187,6 +189,7 @@ void fill_all_real(TileTable* table) {
   fill_real<float>(table, RegType::kF32);
   fill_real<double>(table, RegType::kF64);
   constexpr RegType kF32 = RegType::kF32;
+  set2<FloorDiv, float>(table, LoopOp::kFloorDiv, kF32);
   set1<Exp, float>(table, LoopOp::kExp, kF32);
   set1<Expm1, float>(table, LoopOp::kExpm1, kF32);
   set1<Log, float>(table, LoopOp::kLog, kF32);

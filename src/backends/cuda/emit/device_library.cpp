@@ -132,8 +132,19 @@ template <class T> TF_DEVICE T tf_max(T x, T y) { return (x > y) | (x != x) ? x 
 template <class T> TF_DEVICE T tf_min(T x, T y) { return (x < y) | (x != x) ? x : y; }
 TF_DEVICE float tf_sigmoid(float x) { float e = expf(-fabsf(x)); return (x < 0 ? e : 1.f) / (1.f + e); }
 TF_DEVICE double tf_sigmoid(double x) { double e = exp(-fabs(x)); return (x < 0 ? e : 1.) / (1. + e); }
-TF_DEVICE float tf_floor_div(float x, float y) { return (float)floor((double)x / (double)y); }
-TF_DEVICE double tf_floor_div(double x, double y) { return floor(x / y); }
+// Below zero by however little, beside an infinite divisor too; infinity has no remainder.
+TF_DEVICE float tf_floor_div(float x, float y) {
+  double q = floor((double)x / (double)y);
+  if (fabsf(x) == INFINITY && y != 0.f) return NAN;
+  return q == 0. && x != 0.f && (x < 0.f) != (y < 0.f) ? -1.f : (float)q;
+}
+// The floor of the exact quotient: what the remainder leaves is divided.
+TF_DEVICE double tf_floor_div(double x, double y) {
+  if (y == 0.) return x / y;
+  double r = fmod(x, y), q = (x - r) / y;
+  if (r != 0. && (r < 0.) != (y < 0.)) q -= 1.;
+  return q == 0. ? copysign(0., x / y) : rint(q);
+}
 TF_DEVICE float tf_floor_mod(float x, float y) {
   float r = fmodf(x, y); if (r == 0.f) return copysignf(0.f, y); return (r < 0.f) != (y < 0.f) ? r + y : r;
 }

@@ -8,6 +8,7 @@
 #include <chrono>
 
 #include "tools/monitor/sample/nvml_call.h"
+#include "tools/monitor/sample/nvml_query.h"
 
 namespace tracefire::monitor {
 namespace {
@@ -35,7 +36,8 @@ std::string text_of(F function, Arguments... arguments) {
 
 }  // namespace
 
-NvmlSource::NvmlSource(std::string root) : root_(std::move(root)), host_(root_) {}
+NvmlSource::NvmlSource(std::vector<std::string> questions, std::string root)
+    : questions_(std::move(questions)), host_(std::move(root)) {}
 
 NvmlSource::~NvmlSource() { close(); }
 
@@ -59,6 +61,7 @@ std::string NvmlSource::open() {
     return "NVML could not start: " + api->describe(code) +
            ". Expected a loaded NVIDIA driver. Run `tracefire doctor` for the cause.";
   }
+  library_ = *library;
   api_ = *api;
   more_ = nvidia::load_nvml_monitor_api(*library);
   driver_ = text_of(api_->nvmlSystemGetDriverVersion);
@@ -174,6 +177,11 @@ void NvmlSource::read(Snapshot* snapshot) {
   for (Device& device : devices_) {
     Gpu gpu = device.fixed;
     read_device(&device, &gpu);
+    if (!gpu.lost) {
+      for (const std::string& field : questions_) {
+        gpu.answers[field] = ask_nvml(field, *library_, device.handle);
+      }
+    }
     snapshot->gpus.push_back(std::move(gpu));
   }
   host_.end_sample();

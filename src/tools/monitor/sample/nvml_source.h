@@ -39,8 +39,8 @@ class GpmPair {
 /// (the driver was updated, the module unloaded).
 class NvmlSource : public Source {
  public:
-  /// `root` goes before /proc and /etc, for tests.
-  explicit NvmlSource(std::string root = "");
+  /// `questions` are fields for ask_nvml(); `root` goes before /proc and /etc, for tests.
+  explicit NvmlSource(std::vector<std::string> questions = {}, std::string root = "");
   ~NvmlSource() override;
 
   void read(Snapshot* snapshot) override;
@@ -75,7 +75,8 @@ class NvmlSource : public Source {
   void read_processes(Device* device, Gpu* gpu);
   void read_process_shares(Device* device, Gpu* gpu);
 
-  const std::string root_;
+  const std::vector<std::string> questions_;
+  std::optional<nvidia::OpenLibrary> library_;
   std::optional<nvidia::NvmlApi> api_;
   nvidia::NvmlMonitorApi more_;
   nvidia::NvmlEventSet events_ = nullptr;

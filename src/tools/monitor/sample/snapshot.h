@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,13 @@ struct Reading {
   const char* why() const;
   static Reading of(double value) { return {value, kOk}; }
   static Reading missing(int code) { return {0, code}; }
+};
+
+/// What NVML says to a question of --query-gpu: words, or a number in NVML's own unit.
+struct Answer {
+  int code = Reading::kNoFunction;
+  std::string text;  ///< "" where it is a number
+  double value = 0;
 };
 
 /// Every metric of a GPU or of a MIG instance, in base units (see metrics.h).
@@ -87,7 +95,8 @@ struct Gpu {
   int process_code = Reading::kNotAsked;  ///< kOk where `processes` is complete
   std::vector<Instance> instances;
   std::vector<GpuProcess> processes;
-  bool more_processes = false;  ///< the list was cut at kMaxProcesses
+  bool more_processes = false;            ///< the list was cut at kMaxProcesses
+  std::map<std::string, Answer> answers;  ///< to the fields that --query-gpu asked for
 
   const Reading& operator[](Metric m) const { return readings[static_cast<int>(m)]; }
   Reading& operator[](Metric m) { return readings[static_cast<int>(m)]; }

@@ -1,35 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
-#include <string>
-#include <string_view>
+#include "tools/text/escape.h"
 
 namespace tracefire::monitor {
 
-// Names of processes, users, containers and GPUs come from outside: a process may call itself
-// "\033[2J<script>". All of it passes through here on its way to a reader.
-
-enum class Sink {
-  kTerminal,
-  kHtml,
-  kCsv,
-  kLog,
-  kPrometheus,  ///< the value of a label, without its quotes
-};
-
-/// Well-formed UTF-8 without characters that act instead of being shown: control characters,
-/// direction overrides, line separators are written as \xNN or \u{NNNN}, broken bytes as U+FFFD.
-std::string clean(std::string_view text);
-
-/// clean(), then what the sink itself needs escaped.
-std::string escape(std::string_view text, Sink sink);
-
-/// Columns that a cleaned text takes on a terminal.
-size_t display_width(std::string_view text);
-/// The first `columns` columns of a cleaned text; "…" stands for what was cut.
-std::string cut_to_width(std::string_view text, size_t columns);
-/// For terminals without UTF-8: "…" becomes "~", every other character beyond ASCII "?".
-std::string ascii_only(std::string_view text);
+using text::ascii_only;
+using text::clean;
+using text::cut_to_width;
+using text::display_width;
+using text::escape;
+using text::Sink;
 
 }  // namespace tracefire::monitor

@@ -11,7 +11,7 @@
 
 namespace tracefire::monitor {
 
-struct QueryField;  // one row of the table in query_gpu.cpp
+struct QueryField;  // one row of query_table.h
 
 struct QueryFormat {
   bool header = true;
@@ -28,6 +28,10 @@ std::string query_header(const std::vector<const QueryField*>& fields);
 /// One line a GPU.
 std::string query_rows(const std::vector<const QueryField*>& fields, const QueryFormat& format,
                        const Snapshot& snapshot, const std::vector<const Gpu*>& gpus);
+/// Fields among them that are read only where they are asked for, for NvmlSource.
+std::vector<std::string> query_questions(const std::vector<const QueryField*>& fields);
+/// Names among them that are known but never read, "a, b"; "" for none.
+std::string query_not_read(const std::vector<const QueryField*>& fields);
 /// Every field with what it means, for --help-query-gpu.
 std::string query_help();
 

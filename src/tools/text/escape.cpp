@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/monitor/show/escape.h"
+#include "tools/text/escape.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 
-namespace tracefire::monitor {
+namespace tracefire::text {
 namespace {
 
 constexpr uint32_t kBroken = 0xFFFD;
@@ -121,10 +122,11 @@ std::string prometheus(std::string_view text) {
 
 }  // namespace
 
-std::string clean(std::string_view text) {
+std::string clean(std::string_view text, size_t limit) {
   std::string out;
-  out.reserve(text.size());
+  out.reserve(std::min(text.size(), limit));
   for (size_t at = 0; at < text.size();) {
+    if (out.size() >= limit) return out + "\xE2\x80\xA6";
     const size_t begin = at;
     const uint32_t c = next_character(text, &at);
     if (c == kBroken) {
@@ -140,8 +142,8 @@ std::string clean(std::string_view text) {
   return out;
 }
 
-std::string escape(std::string_view text, Sink sink) {
-  std::string cleaned = clean(text);
+std::string escape(std::string_view text, Sink sink, size_t limit) {
+  std::string cleaned = clean(text, limit);
   switch (sink) {
     case Sink::kHtml:
       return html(cleaned);
@@ -187,4 +189,4 @@ std::string ascii_only(std::string_view text) {
   return out;
 }
 
-}  // namespace tracefire::monitor
+}  // namespace tracefire::text

@@ -3,8 +3,11 @@
 // network, split and output as python/tracefire/demo.py, through the C++ library alone.
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 
 #include "tools/cli/command.h"
+#include "tools/cli_engine/demo_report.h"
+#include "tools/cli_engine/interrupt.h"
 #include "tracefire/config.h"
 #include "tracefire/nn.h"
 #include "tracefire/observe.h"
@@ -17,7 +20,8 @@ constexpr int64_t kTestEvery = 5;  // every fifth row is kept for the test
 
 struct Options {
   int64_t epochs = 40, batch = 64, seed = 1;
-  std::string json;  ///< file
+  std::string json, html;            ///< files
+  std::vector<std::string> command;  ///< runs instead of this demo, for the report
 };
 
 nn::Sequential make_model() {
@@ -54,7 +58,8 @@ void train(nn::Model& model, const data::Dataset& digits, const Options& options
 }
 
 Json document_of(const Context& context, const Options& options, double accuracy,
-                 const Proof& proof, const data::Dataset& train, const data::Dataset& test) {
+                 const Proof& proof, const data::Dataset& train, const data::Dataset& test,
+                 const nn::History& history) {
   const std::string why = why_no_gpu();
   Json document = context.document();
   document["accuracy"] = std::round(accuracy * 1e4) / 1e4;
@@ -70,6 +75,14 @@ Json document_of(const Context& context, const Options& options, double accuracy
     document["devices"].push_back(device.device.str());
   }
   document["why_no_gpu"] = why;
+  document["history"] = Json::array();
+  for (const nn::Report& epoch : history.epochs) {
+    Json figures = Json::object();
+    for (const auto& [name, value] : epoch.figures()) figures[name] = value;
+    document["history"].push_back(std::move(figures));
+  }
+  document["manifest"] = {{"trained by", "the C++ library"},
+                          {"seed", std::to_string(options.seed)}};
   document["proof"] = Json::parse(proof.json());
   return document;
 }
@@ -86,13 +99,28 @@ int run(const Context& context, const Options& options) {
   const double accuracy = model.evaluate(test, {.batch_size = options.batch})["accuracy"];
   const Proof after = proof();
   if (!options.json.empty()) {
-    const Json document = document_of(context, options, accuracy, after, training, test);
+    const Json document =
+        document_of(context, options, accuracy, after, training, test, model.history());
     write_file(options.json, document.dump(1) + "\n");
   }
   char last[64];
   std::snprintf(last, sizeof last, "accuracy %.4f\nverdict ", accuracy);
   context.console.print(after.str() + "\n" + last + after.verdict + "\n");
   return accuracy >= kLeastAccuracy && !after.verdict.empty() ? kSuccess : kFailure;
+}
+
+/// The program that is reported on, without --json FILE.
+std::vector<std::string> own_command(const Options& options) {
+  if (!options.command.empty()) return options.command;
+  std::error_code unknown;
+  return {std::filesystem::read_symlink("/proc/self/exe", unknown).string(),
+          "demo",
+          "--epochs",
+          std::to_string(options.epochs),
+          "--batch",
+          std::to_string(options.batch),
+          "--seed",
+          std::to_string(options.seed)};
 }
 
 }  // namespace
@@ -112,7 +140,8 @@ Command demo_command() {
       "progress go to stderr."};
   command.examples = {{"tracefire demo", "Trains for 40 epochs."},
                       {"tracefire demo --epochs 10 --json demo.json",
-                       "Trains for ten, and keeps the result in a file."}};
+                       "Trains for ten, and keeps the result in a file."},
+                      {"tracefire demo --html demo.html", "Also writes a report to look at."}};
   command.schema = "tracefire.demo/1";
   command.define = [](CLI::App& app) -> Action {
     auto options = std::make_shared<Options>();
@@ -124,7 +153,20 @@ Command demo_command() {
                    "also writes the result there, as schema/cli/demo.json describes it")
         ->type_name("FILE")
         ->take_last();
-    return [options](Context& context) { return run(context, *options); };
+    app.add_option("--html", options->html,
+                   "runs the demo as a program of its own under the profiler and writes a report "
+                   "there: one file, no scripts")
+        ->type_name("FILE")
+        ->take_last();
+    app.add_option("COMMAND", options->command,
+                   "with --html: a program that does the same and takes --json, after --");
+    return [options](Context& context) {
+      if (options->html.empty() && !options->command.empty()) {
+        wrong_usage("a program was given without --html, which reports on it.");
+      }
+      if (options->html.empty()) return run(context, *options);
+      return run_and_report(context, own_command(*options), options->json, options->html);
+    };
   };
   return command;
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/monitor/show/escape.h"
+#include "tools/text/escape.h"
 
 #include <doctest/doctest.h>
 
-namespace tracefire::monitor {
+#include <random>
+#include <string>
 
-TEST_CASE("monitor: text that acts is shown instead") {
+namespace tracefire::text {
+
+TEST_CASE("text: text that acts is shown instead") {
   CHECK(clean("plain caf\u00e9 \u4e2d") == "plain caf\u00e9 \u4e2d");
   CHECK(clean("\033[2J\a\n\t\x7f") == "\\x1b[2J\\x07\\x0a\\x09\\x7f");
   CHECK(clean("\xc2\x9b"
@@ -22,9 +25,18 @@ TEST_CASE("monitor: text that acts is shown instead") {
   CHECK(clean("\xed\xa0\x80") == broken + broken + broken);
   CHECK(clean("\xf4\x90\x80\x80").find('\xf4') == std::string::npos);
   CHECK(clean(clean("\033\xff")) == clean("\033\xff"));
+  CHECK(clean(std::string(100, 'x'), 10) == "xxxxxxxxxx\u2026");
+  std::mt19937 random(1);
+  for (int round = 0; round < 500; ++round) {
+    std::string text;
+    for (int i = 0; i < 40; ++i) text += static_cast<char>(random() & 0xff);
+    const std::string out = clean(text);
+    for (const char c : out) REQUIRE(static_cast<unsigned char>(c) >= ' ');
+    CHECK(clean(out) == out);
+  }
 }
 
-TEST_CASE("monitor: each sink has its own escapes") {
+TEST_CASE("text: each sink has its own escapes") {
   CHECK(escape("<b a=\"1\">'&", Sink::kHtml) == "&lt;b a=&quot;1&quot;&gt;&#39;&amp;");
   CHECK(escape("a,b", Sink::kCsv) == "\"a,b\"");
   CHECK(escape("say \"x\"", Sink::kCsv) == "\"say \"\"x\"\"\"");
@@ -35,7 +47,7 @@ TEST_CASE("monitor: each sink has its own escapes") {
   CHECK(escape("a\nb", Sink::kLog) == "a\\x0ab");
 }
 
-TEST_CASE("monitor: columns of a terminal") {
+TEST_CASE("text: columns of a terminal") {
   CHECK(display_width("abc") == 3);
   CHECK(display_width("caf\u00e9") == 4);
   CHECK(display_width("\u4e2d\u6587") == 4);
@@ -47,4 +59,4 @@ TEST_CASE("monitor: columns of a terminal") {
   CHECK(ascii_only("a\u2026\u00e9z") == "a~?z");
 }
 
-}  // namespace tracefire::monitor
+}  // namespace tracefire::text

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What differs between the two programs that are made from this room: `tracefire` with the engine,
+// and the tools alone (tools_main.cpp), which link without libtracefire.so.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/cli/command.h"
+
+namespace tracefire::cli {
+
+struct ProductLibrary {
+  std::string name, version, path;  ///< as `tracefire version` shows them
+};
+
+struct Product {
+  bool engine;          ///< computes itself, on a GPU or the CPU
+  bool cuda_backend;    ///< the engine can use a GPU
+  std::string summary;  ///< of the program: one line without a full stop
+  std::string text;     ///< paragraph of its help and manual page
+  std::vector<Example> examples;
+  std::vector<Command> (*engine_commands)();   ///< those that need the engine
+  std::vector<ProductLibrary> (*libraries)();  ///< in use by the engine
+  std::string (*why_no_gpu)();  ///< reason and cure; empty where the engine uses a GPU, or is not
+};
+
+/// Defined by whoever links the room: in cli_engine/product.cpp, and in tools_main.cpp.
+const Product& product();
+
+}  // namespace tracefire::cli

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the program with the engine has beside the tools.
+#include "tools/cli/product.h"
+
+#include "tracefire/config.h"
+
+namespace tracefire::cli {
+
+Command demo_command();
+Command devices_command();
+Command profile_command();
+
+namespace {
+
+std::vector<Command> engine_commands() { return {demo_command(), devices_command(), profile_command()}; }
+
+std::vector<ProductLibrary> libraries() {
+  std::vector<ProductLibrary> out;
+  for (LibraryDescription& library : list_libraries()) {
+    out.push_back({std::move(library.name), std::move(library.version), std::move(library.path)});
+  }
+  return out;
+}
+
+}  // namespace
+
+const Product& product() {
+  static const Product with_engine = {
+      true,
+      TRACEFIRE_HAS_CUDA != 0,
+      "deep learning that can prove where it ran",
+      "Tracefire traces every computation into a graph, compiles it, places it on a GPU or the CPU "
+      "and runs it; what ran where is recorded and can be proven.",
+      {{"tracefire devices",
+        "What work can run on here, and if that is no GPU, why and what helps."},
+       {"tracefire explain TF-E0101", "What an error means and what to do about it."}},
+      &engine_commands,
+      &libraries,
+      &why_no_gpu};
+  return with_engine;
+}
+
+}  // namespace tracefire::cli
