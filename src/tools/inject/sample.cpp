@@ -80,8 +80,7 @@ bool maps_driver(pid_t pid) {
 /// Whether the process got the variables of the tracing. What cannot be read is another user's, or
 /// has more rights than ours.
 bool was_told(pid_t pid) {
-  const std::string text =
-      small_file("/proc/" + std::to_string(pid) + "/environ", size_t{1} << 20);
+  const std::string text = small_file("/proc/" + std::to_string(pid) + "/environ", size_t{1} << 20);
   return text.rfind("TRACEFIRE_PROVE_DIR=", 0) == 0 ||
          text.find(std::string_view("\0TRACEFIRE_PROVE_DIR=", 21)) != std::string::npos;
 }

@@ -45,7 +45,8 @@ struct ProcessSeen {
   int64_t gpu_memory_peak = 0;  ///< by NVML
   bool driver_loaded = false;   ///< libcuda was mapped
   bool on_gpu = false;          ///< NVML named it
-  bool told = true;  ///< its environment has the variables of the tracing; false: not, or unreadable
+  bool told =
+      true;  ///< its environment has the variables of the tracing; false: not, or unreadable
   int64_t faults = 0;        ///< page faults that read from disk
   int64_t swapped_peak = 0;  ///< bytes of its memory that were swapped out
 };

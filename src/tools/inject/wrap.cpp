@@ -32,11 +32,28 @@ Variables inside_variables(const TracePlan& plan) {
 
 /// Options of container programs before the sub-command that take the next word as their value.
 bool takes_value(const std::string& word) {
-  static constexpr std::array<std::string_view, 22> kNames = {
-      "--context", "-c",          "--config",    "--host",       "-H",          "--log-level",
-      "-l",        "--tlscacert", "--tlscert",   "--tlskey",     "--file",      "-f",
-      "--profile", "--env-file",  "-p",          "--project-name", "--project-directory",
-      "--root",    "--namespace", "-n",          "--connection", "--address"};
+  static constexpr std::array<std::string_view, 22> kNames = {"--context",
+                                                              "-c",
+                                                              "--config",
+                                                              "--host",
+                                                              "-H",
+                                                              "--log-level",
+                                                              "-l",
+                                                              "--tlscacert",
+                                                              "--tlscert",
+                                                              "--tlskey",
+                                                              "--file",
+                                                              "-f",
+                                                              "--profile",
+                                                              "--env-file",
+                                                              "-p",
+                                                              "--project-name",
+                                                              "--project-directory",
+                                                              "--root",
+                                                              "--namespace",
+                                                              "-n",
+                                                              "--connection",
+                                                              "--address"};
   return std::find(kNames.begin(), kNames.end(), word) != kNames.end();
 }
 
@@ -52,9 +69,8 @@ size_t sub_command(const std::vector<std::string>& command, size_t first) {
 
 bool holds(const std::vector<std::string>& command, std::initializer_list<std::string_view> texts) {
   return std::any_of(command.begin(), command.end(), [&](const std::string& word) {
-    return std::any_of(texts.begin(), texts.end(), [&](std::string_view text) {
-      return word.find(text) != std::string::npos;
-    });
+    return std::any_of(texts.begin(), texts.end(),
+                       [&](std::string_view text) { return word.find(text) != std::string::npos; });
   });
 }
 
@@ -104,9 +120,11 @@ WrappedCommand wrap_docker(const std::vector<std::string>& command, const TraceP
   out.lost = true;
   out.notes.push_back(kContainerNote);
   out.notes.push_back(kPrivilegeNote);
-  if (!compose && !holds(command, {"--gpus", "nvidia", "--privileged"})) {
-    out.notes.push_back("the container is given no GPU: add --gpus all (podman: --device "
-                        "nvidia.com/gpu=all)");
+  if (!compose && !holds(command, {"--gpus", "nvidia.com/gpu", "=nvidia", "--privileged"}) &&
+      std::find(command.begin(), command.end(), "nvidia") == command.end()) {
+    out.notes.push_back(
+        "the container is given no GPU: add --gpus all (podman: --device "
+        "nvidia.com/gpu=all)");
   }
   return out;
 }
@@ -138,11 +156,13 @@ WrappedCommand wrap_apptainer(const std::vector<std::string>& command, const Tra
 
 /// What keeps variables from the program that it starts.
 bool drops_variables(const std::string& name, const std::vector<std::string>& command) {
-  static constexpr std::array<std::string_view, 11> kNames = {
-      "sudo",        "su",   "doas",    "ssh",   "sbatch", "salloc",
+  static constexpr std::array<std::string_view, 10> kNames = {
+      "sudo",        "su",      "doas",       "ssh",     "sbatch",
       "systemd-run", "runuser", "machinectl", "kubectl", "oc"};
   if (std::find(kNames.begin(), kNames.end(), name) != kNames.end()) return true;
-  if (name == "env") return holds(command, {"--ignore-environment"}) || (command.size() > 1 && (command[1] == "-i" || command[1] == "-"));
+  if (name == "env")
+    return holds(command, {"--ignore-environment"}) ||
+           (command.size() > 1 && (command[1] == "-i" || command[1] == "-"));
   if (name == "srun") return holds(command, {"--export=NONE", "--export=NIL"});
   return false;
 }
@@ -206,8 +226,9 @@ std::string print_env(const TracePlan& plan, const std::vector<std::string>& com
       shell_word("mkdir -m 700 -p " + shell_word(plan.folder) + " && env " + assignments +
                  program) +
       "\n#   scp 'HOST:" + plan.folder + "/p*' " + shell_word(plan.folder) + "\n";
-  out += "# mpirun (Open MPI) passes named variables to other hosts, srun passes all:\n#   mpirun " +
-         mpi + program + "\n#   srun --export=ALL " + program + "\n";
+  out +=
+      "# mpirun (Open MPI) passes named variables to other hosts, srun passes all:\n#   mpirun " +
+      mpi + program + "\n#   srun --export=ALL " + program + "\n";
   std::string volumes;
   for (const std::string& word : wrap_docker({"docker", "run"}, plan).command) {
     volumes += shell_word(word) + " ";

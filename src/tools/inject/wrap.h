@@ -17,9 +17,10 @@ struct WrappedCommand {
 };
 
 /// Adds to `docker run`, `podman run`, `nerdctl run`, `docker compose run` and `apptainer exec|run`
-/// (singularity too) the options that bring the library, the folder and the variables into the container. Any other
-/// command comes back as it is, with a note where the tracing would not pass through it (sudo, ssh,
-/// sbatch, srun with its own environment, kubectl): print_env() has the lines for these.
+/// (singularity too) the options that bring the library, the folder and the variables into the
+/// container. Any other command comes back as it is, with a note where the tracing would not pass
+/// through it (sudo, ssh, sbatch, srun with its own environment, kubectl): print_env() has the
+/// lines for these.
 WrappedCommand wrap_command(const std::vector<std::string>& command, const TracePlan& plan);
 
 /// What `--print-env` prints: the variables for a shell, and the lines for sudo, ssh, mpirun, srun,
