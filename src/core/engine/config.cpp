@@ -70,6 +70,11 @@ void mask_ops(const std::string& device_kind, const std::vector<std::string>& op
 }
 
 MemoryInfo memory_info(Device device) {
+  if (!device.is_set()) {
+    error(ErrorCode::kUnknownDevice,
+          "memory was asked of a device that is not set; name one, such as /CPU:0")
+        .throw_if_error();
+  }
   const MemoryStats stats = Backends::instance().find(device).value()->memory();
   return {stats.in_use, stats.peak, stats.reserved, stats.limit};
 }
