@@ -118,6 +118,19 @@ def test_a_library_in_the_current_folder_is_not_used(tools, tmp_path):
     assert str(folder / "libtracefire_inject.so") not in done.stdout
 
 
+def test_packages_in_the_current_folder_are_not_used(tools, tmp_path):
+    """A folder that is named as a folder of packages is none of the program's."""
+    folder = tmp_path / "site-packages"
+    cupti = folder / "nvidia" / "cu13" / "lib" / "libcupti.so.13"
+    cupti.parent.mkdir(parents=True)
+    shutil.copy("/bin/true", cupti)
+    done = subprocess.run(["sh", "-c", "tracefire prove --quiet -- sh -c 'echo seen $TRACEFIRE_PROVE_CUPTI'"],
+                          cwd=folder, text=True, capture_output=True,
+                          env={**tools.env, "PATH": f"{tools.program.parent}:/usr/bin:/bin"})  # fmt: skip
+    assert done.stdout.startswith("seen"), done.stderr
+    assert str(folder) not in done.stdout
+
+
 def test_starts_at_once(tools):
     def seconds():
         before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -117,9 +117,10 @@ SearchOptions SearchOptions::from_environment() {
     }
   }
   Dl_info self;
-  if (dladdr(reinterpret_cast<void*>(&add_python_roots), &self) != 0 && self.dli_fname != nullptr) {
-    std::error_code ignored;
-    append_own_packages(options.python_roots, fs::absolute(self.dli_fname, ignored));
+  // A name that is no whole path is a program's argv[0]: it would mean the current folder.
+  if (dladdr(reinterpret_cast<void*>(&add_python_roots), &self) != 0 && self.dli_fname != nullptr &&
+      self.dli_fname[0] == '/') {
+    append_own_packages(options.python_roots, self.dli_fname);
   }
   append_near_executable(options.python_roots);
   append_list(options.path_dirs, environment("LD_LIBRARY_PATH"));
