@@ -398,3 +398,13 @@ def test_damaged_records_are_told(box, tmp_path):
     (tmp_path / "out" / "session.json").write_text('{"schema": "tracefire.prove.session/1", "samples": 3}')
     done = box.prove("--from", tmp_path / "out")
     assert done.returncode == 2 and "session.json is damaged" in done.stderr
+
+
+def test_pipes_in_a_folder_are_not_waited_for(box, tmp_path):
+    box.prove("--quiet", "--out", tmp_path / "out", "--", box.program, "training", "3")
+    os.mkfifo(tmp_path / "out" / "p1-0-0.sum")
+    os.mkfifo(tmp_path / "out" / "p1-0-0.ops.json")
+    assert report_of(box.prove("--json", "--from", tmp_path / "out"))["kernel_count"] == 6
+    (tmp_path / "out" / "session.json").unlink()
+    os.mkfifo(tmp_path / "out" / "session.json")
+    assert report_of(box.prove("--json", "--from", tmp_path / "out"))["kernel_count"] == 6

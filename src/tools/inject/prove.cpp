@@ -25,8 +25,10 @@ int refuse(const Status& status) {
 /// session.json of the folder. Records without one come from variables that were set by hand.
 Result<Session> read_session_file(const std::string& folder) {
   const std::string path = folder + "/session.json";
-  std::ifstream file(path, std::ios::binary);
-  if (file) {
+  std::error_code unknown;
+  std::ifstream file;
+  if (fs::is_regular_file(path, unknown)) file.open(path, std::ios::binary);  // a pipe would wait
+  if (file.is_open()) {
     std::stringstream text;
     text << file.rdbuf();
     return read_session(text.str());

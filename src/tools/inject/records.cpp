@@ -447,6 +447,8 @@ Result<std::vector<ProcessRecord>> read_records(const std::string& folder, std::
   std::vector<fs::path> op_files;
   for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
     const std::string name = it->path().filename().string();
+    std::error_code unknown;
+    if (!fs::is_regular_file(it->path(), unknown)) continue;  // opening a pipe would wait
     if (it->path().extension() == ".sum") files.push_back(it->path());
     if (name.size() > 9 && name.compare(name.size() - 9, 9, ".ops.json") == 0) {
       op_files.push_back(it->path());
@@ -475,7 +477,7 @@ Result<std::vector<ProcessRecord>> read_records(const std::string& folder, std::
       continue;
     }
     const fs::path windows = fs::path(file).replace_extension(".win");
-    if (fs::exists(windows, failed)) {
+    if (fs::is_regular_file(windows, failed)) {
       const std::string bytes = read_file(windows, kMaxWindowBytes, &whole);
       parse_windows(bytes, *record);
       if (!whole) add_damage(record->damage, "the window file was read in part");

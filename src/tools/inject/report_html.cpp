@@ -246,9 +246,12 @@ void rest(const Report& r, std::string& out) {
 std::string report_html(const Report& r) {
   std::string out;
   head(r, out);
-  out +=
-      "<h2>Time line</h2><p>Share of the time with compute kernels (green), communication "
-      "(violet) and copies (yellow).</p>";
+  out += "<h2>Time line</h2>";
+  if (r.has_steady) {
+    out +=
+        "<p>Share of the time with compute kernels (green), communication (violet) and copies "
+        "(yellow).</p>";
+  }
   for (const ProcessFigure& p : r.processes) {
     for (const GpuUse& use : p.gpus) time_line(p, use, out);
   }

@@ -88,12 +88,12 @@ void head(const Report& r, std::string& out) {
                    100 * r.whole_share);
   for (const CauseFigure& c : r.causes) {
     const table::CauseRow& row = table::kCauses[static_cast<size_t>(c.cause)];
-    out += formatted("          %5.1f %%  %s", 100 * c.share, row.text);
+    std::string line = row.text;
     if (c.gaps > 0) {
-      out += formatted(" (%llu gaps seen, %s on average)", static_cast<unsigned long long>(c.gaps),
-                       seconds(1000 * c.mean_gap_us).c_str());
+      line += formatted(" (%llu gaps seen, %s on average)", static_cast<unsigned long long>(c.gaps),
+                        seconds(1000 * c.mean_gap_us).c_str());
     }
-    out += "\n";
+    out += formatted("          %5.1f %%  ", 100 * c.share) + folded(line, 19, 19) + "\n";
   }
   out += "memory    ";
   if (r.memory_peak > 0) out += "peak " + bytes(static_cast<double>(r.memory_peak)) + " allocated";
