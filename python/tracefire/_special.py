@@ -75,7 +75,8 @@ def fmod(x, y):
     zero = number(0, x)
     if x.dtype in _BITS:
         size = _rows.abs(y)
-        rest = copysign(_rows.floor_mod(_rows.abs(x), size), x)
+        rest = _rows.floor_mod(_rows.abs(x), size)
+        rest = _rows.select(sign_bit(x), _rows.neg(rest), rest)
         # Nothing is left of 0 but 0, whose gradient |x| does not have.
         nothing = _rows.logical_and(_rows.equal(x, zero), _rows.greater(size, zero))
         return _rows.select(nothing, x, rest)
@@ -108,9 +109,8 @@ def acos(x):
 
 
 def _cathetus(x):
-    """sqrt(1 - x^2), accurate near 1."""
-    one = number(1, x)
-    return _rows.sqrt(_rows.mul(_rows.sub(one, x), _rows.add(one, x)))
+    """sqrt(1 - x^2), accurate near 1 because the difference is rounded once."""
+    return _rows.sqrt(_rows.fma(_rows.neg(x), x, number(1, x)))
 
 
 @computed_wide
@@ -134,10 +134,8 @@ def _parted(x, size, limit):
 
 
 def _half_exp(x):
-    """e^x / 2, which is finite where e^x is not yet."""
-    half = number(0.5, x)
-    root = _rows.exp(_rows.mul(x, half))
-    return _rows.mul(_rows.mul(root, half), root)
+    """e^x / 2, which is finite where e^x is not yet, as is its gradient. x - 2 is exact."""
+    return _rows.mul(_rows.exp(_rows.sub(x, number(2, x))), number(math.exp(2) / 2, x))
 
 
 @computed_wide
@@ -166,8 +164,9 @@ def asinh(x):
     large, _, far = _parted(x, size, _SQUARE_ALONE)
     tiny = _rows.less(size, number(1e-4, x))
     # Of the series x - x^3 / 6 + … no more is to be seen, and |x| has no gradient at 0.
-    cube = _rows.mul(_rows.square(x), number(1 / 6, x))
-    start = _rows.mul(x, _rows.sub(one, _rows.select(tiny, cube, number(0, x))))
+    start = _rows.select(tiny, x, number(0, x))
+    cube = _rows.mul(_rows.square(start), number(1 / 6, x))
+    start = _rows.mul(start, _rows.sub(one, cube))
     near = _rows.select(_rows.logical_or(large, tiny), one, size)
     square = _rows.square(near)
     # log(size + sqrt(size^2 + 1)), accurate for small sizes.
@@ -182,7 +181,7 @@ def acosh(x):
     large, near, far = _parted(x, x, _SQUARE_ALONE)
     # log(x + sqrt(x^2 - 1)), accurate near 1. Below -1 the root would be real again.
     above = _rows.select(_rows.less(x, one), number(-1, x), _rows.sub(near, one))
-    root = _rows.sqrt(_rows.mul(above, _rows.add(above, number(2, x))))
+    root = _rows.mul(_rows.sqrt(above), _rows.sqrt(_rows.add(above, number(2, x))))
     return _rows.select(large, _log_twice(far), _rows.log1p(_rows.add(above, root)))
 
 

@@ -76,7 +76,7 @@ TEST_CASE("graphs are written where dump_directory says, and a folder that canno
     std::ifstream file(entry.path());
     std::stringstream text;
     text << file.rdbuf();
-    CHECK(text.str().find("graph small/graph(") == 0);
+    CHECK(text.str().find("graph \"small/graph\"(") == 0);
   }
   std::sort(names.begin(), names.end());
   CHECK(names == std::vector<std::string>{"small_graph-fuse.txt", "small_graph-given.txt",

@@ -130,8 +130,8 @@ def test_starts_at_once(tools):
 
 def test_commands_are_the_tools(tools):
     commands = tools.commands()
-    assert {"doctor", "prove", "monitor", "version", "explain", "completion", "help"} <= set(commands)
-    assert not {"demo", "devices"} & set(commands), "these need the engine"
+    assert {"check", "doctor", "prove", "monitor", "version", "explain", "completion", "help"} <= set(commands)
+    assert not {"demo", "devices", "profile"} & set(commands), "these need the engine"
     for command in commands:
         text = tools(command, "--help").stdout + tools("help", command).stdout
         # Pages tell of commands that are here.

@@ -21,6 +21,9 @@ from json_schema import errors  # noqa: E402
 SCHEMA = json.loads((ROOT / "schema" / "cli" / "prove.json").read_text())
 
 
+BUSY = "import time\nend = time.monotonic() + 1\nwhile time.monotonic() < end: sum(range(1000))"
+
+
 @pytest.fixture
 def box(tmp_path):
     return Sandbox(tmp_path)
@@ -197,6 +200,18 @@ def test_ranks_are_merged(box, tmp_path):
     assert report["kernel_count"] == 80
 
 
+CLUSTER = '{"cluster": {"chief": ["a:1"], "worker": ["b:1", "c:1"]}, "task": {"type": "worker", "index": 0}}'
+
+
+@pytest.mark.parametrize("variables", [{"RANK": "1", "WORLD_SIZE": "3", "SLURM_PROCID": "0", "SLURM_NTASKS": "1"},
+                                       {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "3"},
+                                       {"PMI_RANK": "1", "PMI_SIZE": "3"}, {"SLURM_PROCID": "1", "SLURM_NTASKS": "3"},
+                                       {"JAX_PROCESS_ID": "1", "JAX_NUM_PROCESSES": "3"}, {"TF_CONFIG": CLUSTER}])
+def test_every_launchers_rank(box, variables):
+    process, = report_of(box.prove("--json", "--", box.program, "training", "2", **variables))["processes"]
+    assert (process["rank"], process["ranks"]) == (1, 3) and process["title"].startswith("rank 1 of 3, pid ")
+
+
 @pytest.mark.parametrize("variables, state", [({"TF_FAKE_CUPTI_TAKEN": "1"}, "cupti-taken"),
                                               ({"TF_FAKE_CUPTI_VERSION": "18"}, "cupti-too-old"),
                                               ({"TF_FAKE_CUPTI_FAIL": "1"}, "failed")])
@@ -258,7 +273,7 @@ def container_arguments(box, tmp_path, name, *words):
     return done.stdout.splitlines()
 
 
-@pytest.mark.parametrize("name", ["docker", "podman"])
+@pytest.mark.parametrize("name", ["docker", "podman", "nerdctl"])
 def test_containers_get_what_they_need(box, tmp_path, name):
     words = container_arguments(box, tmp_path, name, "--context", "x", "run", "--rm", "--gpus", "all", "image", "python", "run")
     assert words[:3] == ["--context", "x", "run"] and words[-6:] == ["--rm", "--gpus", "all", "image", "python", "run"]
@@ -275,6 +290,75 @@ def test_containers_get_what_they_need(box, tmp_path, name):
     assert container_arguments(box, tmp_path, name, "ps", "-a") == ["ps", "-a"]
 
 
+def container_report(box, tmp_path, *words):
+    """The report on a container program whose stand-in runs nothing."""
+    (tmp_path / "tools").mkdir(exist_ok=True)
+    tool = tmp_path / "tools" / words[0]
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o755)
+    return report_of(box.prove("--json", "--", *words, PATH=f"{tmp_path / 'tools'}:{os.environ['PATH']}"))
+
+
+@pytest.mark.parametrize("words, at", [(["docker", "compose", "-f", "run", "run", "service", "python"], 4),
+                                       (["docker", "-H", "run", "container", "run", "image"], 4),
+                                       (["docker-compose", "--project-name", "x", "run", "service"], 3),
+                                       (["nerdctl", "--namespace", "n", "run", "image"], 3)])
+def test_sub_commands_are_found_behind_options(box, tmp_path, words, at):
+    found = container_arguments(box, tmp_path, *words)
+    assert found[:at] == words[1:at + 1] and found[at] == "--volume"
+    assert found[-len(words[at + 1:]):] == words[at + 1:]
+
+
+def test_a_container_without_records_proves_nothing(box, tmp_path):
+    for words, needed in ((["docker", "run", "image"], "--gpus all"), (["apptainer", "run", "image.sif"], "--nv")):
+        report = container_report(box, tmp_path, *words)
+        assert report["verdict"] == "unknown" and "left no" in report["reason"]
+        assert any("given no GPU" in n and needed in n for n in report["notes"])
+    report = container_report(box, tmp_path, "podman", "run", "--device", "nvidia.com/gpu=all", "image")
+    assert not any("given no GPU" in n for n in report["notes"])
+    assert any("NVreg_RestrictProfilingToAdminUsers" in n for n in report["notes"])
+    for name in ("sudo", "ssh", "kubectl", "sbatch"):
+        report = container_report(box, tmp_path, name, "x")
+        assert report["verdict"] == "unknown"
+        assert any("--print-env" in n for n in report["notes"])
+
+
+def test_a_cleared_environment_proves_nothing(box, tmp_path):
+    done = box.prove("--json", "--", "sh", "-c", f"exec env -i {sys.executable} -c '{BUSY}'")
+    report = report_of(done)
+    assert report["verdict"] == "unknown" and "did not get the variables" in report["reason"]
+    kept = report_of(box.prove("--json", "--", sys.executable, "-c", BUSY))
+    assert kept["verdict"] == "on-cpu" and kept["reason"] == "no process of the program started CUDA"
+
+
+def test_a_failed_program_is_told(box, tmp_path):
+    report = report_of(box.prove("--json", "--", "sh", "-c", "kill -9 $$"))
+    assert report["exit_status"] == 137
+    assert "status 137" in report["advice"][0]["finding"] and "lack of memory" in report["advice"][0]["actions"][0]
+
+
+def test_others_on_the_gpu_are_named(box, tmp_path):
+    fake = BUILD / "tests" / "libtf_fake_nvml_new.so"
+    if not fake.exists():
+        pytest.skip("the scripted NVML is not built: run make")
+    (tmp_path / "driver").mkdir()
+    (tmp_path / "driver" / "libnvidia-ml.so.1").symlink_to(fake)
+    other = subprocess.Popen(["sleep", "60"])
+    try:
+        script = {"gpus": [{"processes": [{"pid": other.pid, "memory": 5 << 30}, {"pid": 2 ** 22 + 5}]}]}
+        (tmp_path / "nvml.json").write_text(json.dumps(script))
+        done = box.prove("--json", "--", box.program, "training", "60", TRACEFIRE_CUDA_PATH=str(tmp_path / "driver"),
+                         TF_FAKE_NVML=str(tmp_path / "nvml.json"))
+    finally:
+        other.kill()
+        other.wait()
+    report = report_of(done)
+    assert {"pid": other.pid, "gpu": 0, "name": "sleep", "memory_peak": 5 << 30} in report["other_processes"]
+    assert {"pid": 2 ** 22 + 5, "gpu": 0, "name": "", "memory_peak": None} in report["other_processes"]
+    finding, = (a["finding"] for a in report["advice"] if "other processes" in a["finding"])
+    assert "sleep" in finding and "5.00 GiB" in finding and "not visible" in finding
+
+
 def test_apptainer_gets_what_it_needs(box, tmp_path):
     words = container_arguments(box, tmp_path, "apptainer", "exec", "--nv", "image.sif", "python", "x.py")
     assert words[0] == "exec" and words[1] == "--bind" and words[3] == "--env" and words[5:] == ["--nv", "image.sif", "python", "x.py"]
@@ -288,7 +372,7 @@ def test_printed_variables_trace_a_program(box, tmp_path):
     out = tmp_path / "shared folder"
     done = box.prove("--print-env", "--out", out, box.program, "training", "5")
     assert done.returncode == 0
-    for word in ("sudo env", "ssh HOST", "sbatch --export=ALL", "kubectl", "volumeMounts"):
+    for word in ("sudo env", "ssh HOST", "mpirun -x CUDA_INJECTION64_PATH", "srun --export=ALL", "docker run --volume", "sbatch --export=ALL", "kubectl", "volumeMounts"):
         assert word in done.stdout
     script = done.stdout + f"\n{shlex.quote(box.program)} training 5\n"
     subprocess.run(["sh", "-c", script], check=True, env=box.environment, timeout=60)

@@ -445,6 +445,31 @@ def test_gradients_of_what_is_composed(name, slope):
         assert gradient_of(getattr(ops, name), [0.0]) == [1.0]
 
 
+@pytest.mark.parametrize(
+    "name,points,slopes",
+    [
+        ("sinh", [89.0, -89.0], np.cosh([89.0, 89.0])),
+        ("cosh", [89.0, -89.0], np.sinh([89.0, -89.0])),
+        ("arcsin", [1.0, -1.0, 0.0], [math.inf, math.inf, 1]),
+        ("arccos", [1.0, -1.0, 0.0], [-math.inf, -math.inf, -1]),
+        ("arccosh", [1.0, math.inf], [math.inf, 0]),
+        ("arcsinh", [3e38, math.inf, -math.inf, 0], [0, 0, 0, 1]),
+        ("sinc", [0.0, 1e-40, 1e-30], [0, 0, 0]),
+        ("relu6", [0.0, -1.0, 3.0, 7.0], [0, 0, 1, 0]),
+    ],
+)
+def test_gradients_at_the_ends(name, points, slopes):
+    got = gradient_of(getattr(ops, name), points)
+    np.testing.assert_allclose(got, slopes, rtol=2e-5, atol=1e-37)
+
+
+def test_gradients_of_remainders_are_those_of_the_quotient():
+    x, y = np.float32([1, -6, 7, -7, 1e10]), np.float32([1, 3, -2, 2, 3])
+    np.testing.assert_array_equal(gradient_of(lambda v: knp.fmod(v, y), x), np.ones(5))
+    got = gradient_of(lambda v: knp.fmod(x, v), y)
+    np.testing.assert_allclose(got, -np.trunc(x.astype("float64") / y), rtol=1e-6)
+
+
 def test_gradient_of_hypot_and_of_fmod():
     x = np.float32([3, 1e30, 1e-30, 0, -5])
     got = gradient_of(lambda v: ops.hypot(v, np.float32([4, 1e30, 1e-30, 2, 0])), x)

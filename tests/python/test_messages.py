@@ -76,6 +76,24 @@ def test_an_index_of_64_bits_is_not_cut():
         core.tensor(A)[far].numpy()
 
 
+@pytest.mark.parametrize("dtype,value", [("int32", 2**40), ("int8", 300), ("uint8", -1)])
+def test_arrays_beside_tensors_are_not_cut(dtype, value):
+    x = core.tensor([1, 2], dtype)
+    for given in (np.array([value, 0]), [value, 0], value):
+        for function in (lambda: x + given, lambda: given * x, lambda: x == given):
+            with pytest.raises(ValueError, match=r"\[TF-E0103\]"):
+                function()
+    np.testing.assert_array_equal((x + np.array([3, 4])).numpy(), np.array([4, 6], dtype))
+    assert (x + np.array([3, 4])).dtype == dtype
+
+
+def test_shifts_are_operators():
+    x = core.tensor([8, -9])
+    np.testing.assert_array_equal(x >> 1, [4, -5])
+    np.testing.assert_array_equal(1 << core.tensor([3, 0]), [8, 1])
+    np.testing.assert_array_equal(-256 >> core.tensor([3, 40]), [-32, -1])
+
+
 def recorded():
     x = core.tensor(A)
     with tf.GradientTape(persistent=True) as tape:

@@ -99,6 +99,18 @@ class Parser {
       table_.names.emplace_back(trim(field));
     }
     table_.columns = column_;
+    return check_names();
+  }
+
+  /// A name that two columns have would be answered with the first. Columns may have no name.
+  Status check_names() const {
+    std::vector<std::string_view> sorted(table_.names.begin(), table_.names.end());
+    std::sort(sorted.begin(), sorted.end());
+    for (size_t i = 1; i < sorted.size(); ++i) {
+      if (sorted[i].empty() || sorted[i] != sorted[i - 1]) continue;
+      return error(ErrorCode::kBadFile, table_.source, ", line ", line_, ": two columns are called ",
+                   shown(sorted[i]), "; expected a name of its own for each. Rename one of them");
+    }
     return {};
   }
 

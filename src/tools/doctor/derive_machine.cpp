@@ -217,7 +217,9 @@ void node_facts(const Root& root, const Machine& m, Facts* f) {
   f->flag("fabric.installed", fabric);
   std::string fabric_version;
   for (const auto& [name, package] : m.packages)
-    if (name.rfind("nvidia-fabricmanager", 0) == 0 && !contains(name, "dev"))
+    if ((name.rfind("nvidia-fabricmanager", 0) == 0 ||
+         name.rfind("nvidia-fabric-manager", 0) == 0) &&
+        !contains(name, "dev"))
       fabric_version = package.version;
   if (!fabric_version.empty() && !m.module_version.empty() &&
       compare_versions(fabric_version, m.module_version) != 0)

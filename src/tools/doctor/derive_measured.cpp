@@ -259,6 +259,15 @@ void memory_error_facts(const Machine& m, Facts* f) {
         f->set("ecc.volatile", value,
                gpu_words(row) + " counts " + value +
                    " uncorrectable ECC errors since the driver was loaded.");
+  for (const SmiRow& row : m.smi_rows) {
+    for (std::string key : {"remapped_rows.pending", "retired_pages.pending"})
+      if (cell(row, key) == "Yes" || number_of(cell(row, key)) > 0)
+        f->set("ecc.pending", "yes",
+               gpu_words(row) + " has memory that waits to be taken out of use (" + key + ").");
+    if (cell(row, "remapped_rows.failure") == "Yes" ||
+        number_of(cell(row, "remapped_rows.failure")) > 0)
+      f->set("ecc.failed", "yes", gpu_words(row) + " says that remapping bad memory failed.");
+  }
   for (const Gpu& gpu : m.gpus)
     f->flag("vgpu", gpu.name.rfind("GRID ", 0) == 0 || contains(gpu.name, " GRID "),
             "The GPU is the virtual GPU " + gpu.name + ".");

@@ -217,10 +217,7 @@ void read_captured(const Root& root, Machine* m) {
   m->has_smi_list = !trim(list).empty();
   m->smi_list = parse_smi_list(list);
   m->mokutil = captured("mokutil.txt", kSmall);
-  if (!root.live()) {
-    m->dmesg = root.read_ends("/captured/dmesg.txt", 4 << 20).value_or("");
-    if (m->dmesg.empty()) m->dmesg = root.read_ends("/var/log/dmesg", 2 << 20).value_or("");
-  }
+  if (!root.live()) m->dmesg = kernel_log(root);
 }
 
 void read_secure_boot(const Root& root, Machine* m) {
@@ -310,10 +307,7 @@ Machine read_machine(const Root& root, const Data& data, std::map<std::string, s
   find_driver_files(root, &m);
   read_captured(root, &m);
   read_secure_boot(root, &m);
-  std::optional<std::string> status = root.read("/var/lib/dpkg/status", 32 << 20);
-  if (status)
-    m.packages = parse_dpkg_status(*status, {"nvidia", "libnvidia", "libcudnn", "cuda", "docker",
-                                             "libcublas", "xserver-xorg-video-nouveau"});
+  read_packages(root, &m);
   m.log = log_text;
   m.log_name = log_name;
   if (m.log.empty() && !root.live()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trace events as JSON, which Perfetto and chrome://tracing open.
-#include <cstdio>
+#include <algorithm>
 #include <set>
 
 #include "tools/inject/report.h"

@@ -13,7 +13,7 @@ namespace {
 
 using namespace report::xplane;
 using report::Message;
-using Names = report::EventNames;
+
 
 /// Lines of a plane, with the time that their offsets count from.
 class Lines {
@@ -44,7 +44,7 @@ class Lines {
  private:
   Message& plane_;
   std::map<uint64_t, Message> lines_;
-  Names names_;
+  report::EventNames names_;
 };
 
 Message plane_named(const std::string& name, uint64_t id) {

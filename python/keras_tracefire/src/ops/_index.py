@@ -25,9 +25,21 @@ from tracefire import errors
 
 def _from_end(indices, size):
     """Negative indices count from the end."""
-    indices = indices_of(indices)
+    indices = _whole(indices)
     negative = _ops.less(indices, ew.constant_like(0, indices))
     return _ops.select(negative, _ops.add(indices, ew.constant_like(size, indices)), indices)
+
+
+def _whole(indices):
+    indices = convert_to_tensor(indices)
+    if is_float(indices.dtype) and 0 not in indices.shape:  # an empty list has Keras's floatx
+        raise errors.raised_here(
+            "DTypeMismatch",
+            f"elements were looked up by indices of {indices.dtype}",
+            "integers",
+            "Cast the indices to int32 first",
+        )
+    return indices_of(indices)
 
 
 def take(x, indices, axis=None):
@@ -39,7 +51,7 @@ def take(x, indices, axis=None):
 
 
 def take_along_axis(x, indices, axis=None):
-    x, indices = convert_to_tensor(x), indices_of(indices)
+    x, indices = convert_to_tensor(x), _whole(indices)
     if axis is None:
         x, indices, axis = ravel(x), ravel(indices), 0
     axis = canonicalize_axis(axis, len(x.shape))
