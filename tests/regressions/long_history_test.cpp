@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/base/event.h"
+#include "error_codes.h"
 #include "tracefire/function.h"
 #include "tracefire/grad.h"
 #include "tracefire/ops.h"
@@ -64,6 +65,27 @@ TEST_CASE("long eager chains, wide sums and values that nobody reads end") {
   for (const Tensor& part : parts) sum = add(sum, part);
   CHECK(sum.item<float>() == kLength / 2 + 1);
   long_sum(w, kLength);  // released without a recursion as deep as it is long
+}
+
+TEST_CASE("a loop that observes nothing remembers a bounded history, and the failure in it") {
+  const auto rows = trace_function(
+      "rows", {{DType::kF32, Shape{2}}, {DType::kI32, Shape{2}}}, [](const Tensors& in) {
+        return Tensors{gather(in[0], in[1])};  // checks its indices when it runs
+      });
+  const Tensor swap = Tensor::of<int32_t>({1, 0});
+  Tensor x = Tensor::of<float>({1, 2});
+  for (int i = 0; i < 3 * kLength; ++i) x = rows({x, swap})[0];
+  x = Tensor();  // nobody ever asked
+  x = rows({Tensor::of<float>({1, 2}), Tensor::of<int32_t>({0, 7})})[0];
+  for (int i = 0; i < kLength; ++i) x = rows({x, swap})[0];
+  try {
+    x.wait();
+    FAIL_CHECK("an index was out of range, long ago");
+  } catch (const Error& failure) {
+    CHECK(failure.is(ErrorCode::kIndexOutOfRange));
+  }
+  x = rows({Tensor::of<float>({1, 2}), swap})[0];
+  CHECK(x.values<float>() == std::vector<float>{2, 1});
 }
 
 TEST_CASE("a long function and its gradient are compiled in linear time") {

@@ -50,6 +50,21 @@ Run::Run(ProgramPtr program, std::vector<Storage> error_words, std::vector<Paren
   can_fail_ = !error_words_.empty() ||
               std::any_of(params_.begin(), params_.end(),
                           [](const Parent& parent) { return parent.run != nullptr; });
+  for (const Parent& parent : params_) {
+    if (parent.run) depth_ = std::max(depth_.load(), parent.run->depth() + 1);
+  }
+}
+
+Run::~Run() {
+  // A history that nobody observed is a chain of owners: release it in a loop, not by recursion.
+  std::vector<Parent> doomed = std::move(params_);
+  while (!doomed.empty()) {
+    const std::shared_ptr<Run> run = std::move(doomed.back().run);
+    doomed.pop_back();
+    if (run.use_count() != 1) continue;
+    std::move(run->params_.begin(), run->params_.end(), std::back_inserter(doomed));
+    run->params_.clear();
+  }
 }
 
 void Run::keep_words(const std::vector<ErrorWord>& words) {
@@ -117,6 +132,7 @@ bool Run::settle() {
   for (Run* run : runs) {
     std::lock_guard<std::mutex> lock(run->mutex_);
     run->can_fail_ = false;
+    run->depth_ = 0;
     std::move(run->params_.begin(), run->params_.end(), std::back_inserter(forgotten));
     run->params_.clear();
   }

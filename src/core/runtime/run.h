@@ -32,16 +32,20 @@ class Run {
   /// (null where it was checked or cannot fail).
   Run(ProgramPtr program, std::vector<Storage> error_words, std::vector<Parent> params,
       std::shared_ptr<const std::vector<std::vector<int32_t>>> result_params);
+  ~Run();
 
   /// OK, or the first failed check that result `index` depends on, naming op and source line.
   Status check(int32_t index);
   /// False where no check can ever fail: values need not keep this run.
   bool can_fail() const { return can_fail_; }
+  /// Runs in a row before this one that nobody asked yet.
+  int depth() const { return depth_; }
+  /// True where neither this run nor one before it failed a check; then forgets those before. Waits
+  /// for the device.
+  bool settle();
 
  private:
   friend class UnreadErrors;
-  /// True where neither this run nor one before it failed a check; then forgets those before.
-  bool settle();
   Status read_errors();
   /// Keeps what was read; mutex_ is held.
   void keep_words(const std::vector<ErrorWord>& words);
@@ -53,6 +57,7 @@ class Run {
   std::vector<Parent> params_;
   std::shared_ptr<const std::vector<std::vector<int32_t>>> result_params_;
   std::atomic<bool> can_fail_{false};
+  std::atomic<int> depth_{0};
   bool read_ = false;
   std::vector<ErrorWord> words_;
 };
