@@ -11,6 +11,7 @@
 #include "tools/doctor/survey.h"
 #include "tools/doctor/text.h"
 #include "tools/doctor/version.h"
+#include "tools/text/redact.h"
 
 namespace tracefire::doctor {
 
@@ -182,7 +183,7 @@ std::string diff_json(const Snapshot& a, const Snapshot& b, const std::vector<Di
 std::string diff_refusal(const std::string& message) {
   Json out = {{"schema", "tracefire.doctor.diff/1"},
               {"same", Json()},
-              {"summary", printable(redact(message))},
+              {"summary", printable(text::redacted(message))},
               {"a", Json()},
               {"b", Json()},
               {"differences", Json::array()},
