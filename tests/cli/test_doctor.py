@@ -95,3 +95,17 @@ def test_it_needs_nothing_but_the_program(tree):
         [PROGRAM, "doctor", "--json", "--root", tree("fx01-ok")], capture_output=True, timeout=60, env={}, cwd="/"
     )
     assert done.returncode == 0 and json.loads(done.stdout)["verdict"] == "gpu-ok"
+
+
+def test_diff(cli, tree, tmp_path):
+    here, there = tree("fx01-ok"), tree("fx12-driver-too-old")
+    report = tmp_path / "there.json"
+    report.write_text(cli("doctor", "--root", there, "--json", status=None).out)
+    cases = (((here, here), 0), ((here, there), 1), ((here, report), 1), ((here,), 2), ((here, "/none"), 2))
+    for words, status in cases:
+        done = cli("doctor", "diff", *words, "--json", status=status)
+        assert not list(errors(json.loads(done.out), SCHEMAS["tracefire.doctor.diff/1"]))
+    told = json.loads(cli("doctor", "diff", here, report, "--json", status=1).out)
+    names = {one["name"]: one["effect"] for one in told["differences"]}
+    assert names["driver"] == "speed"
+    assert "driver: " in cli("doctor", "diff", here, there, status=1).out

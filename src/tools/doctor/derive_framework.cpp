@@ -333,6 +333,19 @@ void python_package_facts(const Machine& m, const Data& data, const Environment&
     f->set("fw.numpy_abi", numpy_version,
            fw.product + " " + fw.version + " was compiled with NumPy 1; NumPy " + numpy_version +
                " is installed in " + env.prefix + ".");
+  // PyTorch says so and goes on; what passes arrays between the two then fails.
+  if (fw.id == "torch" && compare_versions(fw.version, "2.3") < 0 && major_of(numpy_version) >= 2)
+    f->set("fw.numpy_torch", numpy_version,
+           fw.product + " " + fw.version + " was compiled with NumPy 1; NumPy " + numpy_version +
+               " is installed in " + env.prefix + ".");
+  const Dist* protobuf = env.dist("protobuf");
+  if (fw.id == "tensorflow" && protobuf != nullptr && compare_versions(fw.version, "2.12") < 0 &&
+      major_of(protobuf->version) >= 4)
+    f->set("fw.protobuf", protobuf->version,
+           "TensorFlow " + fw.version +
+               " needs protobuf below 4 (3.20.3 is the last that all its "
+               "releases before 2.12 take); " +
+               protobuf->version + " is installed in " + env.prefix + ".");
   // XLA's device library and ptxas, where pip or conda bring the CUDA libraries.
   bool pip_cuda = false,
        conda_cuda = env.conda.count("cudatoolkit") != 0 || env.conda.count("cuda-cudart") != 0;
@@ -405,6 +418,12 @@ void keras_facts(const Data& data, const Environment& env, const Framework& fw, 
         f->set("fw.keras_needs", condition);
       }
     }
+  if (uses_legacy && legacy == nullptr && compare_versions(fw.version, "2.16") >= 0) {
+    f->set("fw.keras_wrong", keras == nullptr ? "3" : keras->version,
+           "TF_USE_LEGACY_KERAS is set, so TensorFlow " + fw.version +
+               " imports tf_keras, and tf-keras is not installed in " + env.prefix + ".");
+    f->set("fw.tf_keras", two(fw.version));
+  }
   if (uses_legacy && legacy != nullptr && two(legacy->version) != two(fw.version)) {
     f->set("fw.keras_wrong", legacy->version,
            "TF_USE_LEGACY_KERAS is set and tf-keras is " + legacy->version +

@@ -233,6 +233,10 @@ void container_facts(const Root& root, const Machine& m, Facts* f) {
   f->flag("wsl", m.wsl, "The kernel is Microsoft's (WSL).");
   f->set("platform", m.platform);
   f->set("arch", m.arch);
+  f->flag("musl",
+          root.exists("/lib/ld-musl-x86_64.so.1") || root.exists("/lib/ld-musl-aarch64.so.1"),
+          "/lib/ld-musl-" + (m.arch.empty() ? std::string("x86_64") : m.arch) +
+              ".so.1 is the loader: the system's C library is musl.");
   f->flag("jetson", m.jetson, "/etc/nv_tegra_release exists: a Jetson.");
   std::string visible = m.variable("NVIDIA_VISIBLE_DEVICES");
   bool set = m.env.count("NVIDIA_VISIBLE_DEVICES") != 0;
@@ -318,6 +322,15 @@ void variable_facts(const Machine& m, Facts* f) {
     std::string value = lower(m.variable(name));
     if (value == "cpu") f->set("jax.forced", name, name + " is " + value + ".");
   }
+  for (std::string name : {"TF_DETERMINISTIC_OPS", "TF_CUDNN_DETERMINISTIC"})
+    if (!m.variable(name).empty() && m.variable(name) != "0")
+      f->set("determinism", name, name + " is " + m.variable(name) + ".");
+  for (const auto& [name, what] : {std::pair<const char*, const char*>{"COLAB_GPU", "Colab"},
+                                   {"COLAB_RELEASE_TAG", "Colab"},
+                                   {"KAGGLE_KERNEL_RUN_TYPE", "Kaggle"},
+                                   {"JPY_PARENT_PID", "Jupyter"}})
+    if (m.env.count(name) != 0 && !f->has("notebook"))
+      f->set("notebook", what, std::string("The variable ") + name + " is set.");
   bool slurm = !m.variable("SLURM_JOB_ID").empty();
   bool none = m.variable("SLURM_JOB_GPUS").empty() && m.variable("SLURM_STEP_GPUS").empty() &&
               m.variable("SLURM_GPUS_ON_NODE").empty() && m.variable("SLURM_GPUS").empty();

@@ -380,8 +380,8 @@ void log_facts(const Machine& m, const Data& data, Facts* f) {
       std::string name = between(line, "No module named ", "\n");
       name = name.substr(std::min(name.size(), name.find_first_not_of("'\"")));
       name = name.substr(0, name.find_first_of("'\". \n"));
-      static const std::set<std::string> kModules = {"tensorflow", "torch",    "jax",      "jaxlib",
-                                                     "keras",      "tf_keras", "tracefire"};
+      static const std::set<std::string> kModules = {"tensorflow", "torch", "jax",
+                                                     "jaxlib",     "keras", "tracefire"};
       if (kModules.count(name) != 0) f->set("log.no_module", name, words);
     }
     if (contains(line, "Could not load dynamic library '")) {

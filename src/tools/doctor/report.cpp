@@ -16,6 +16,11 @@ std::string percent(double confidence) {
   return buffer;
 }
 
+/// The first fault, null where there is none.
+const Finding* cause_of(const Report& report) {
+  return report.findings.empty() || !report.findings[0].fault() ? nullptr : &report.findings[0];
+}
+
 }  // namespace
 
 int exit_code(const Report& report) {
@@ -40,6 +45,9 @@ Report made_safe(Report report) {
 // One line a sentence, so that each can be found again in the JSON; the terminal breaks lines.
 std::string as_text(const Report& report) {
   std::string out = report.verdict + "\n" + report.summary + "\n";
+  // Whoever is in trouble reads the first lines: the one cause, and what to do about it.
+  const Finding* cause = cause_of(report);
+  if (cause != nullptr && !cause->fix.empty()) out += "\nFix\n  " + cause->fix + "\n";
   bool notes = false;
   for (const Finding& finding : report.findings) {
     if (!finding.fault() && !notes) out += "\nNotes\n";
@@ -51,7 +59,7 @@ std::string as_text(const Report& report) {
       out += "  " + finding.kind + "\n";
     for (const std::string& line : finding.evidence)
       out += (finding.fault() ? "  " : "    ") + line + "\n";
-    if (!finding.fix.empty()) out += "  Fix\n  " + finding.fix + "\n";
+    if (!finding.fix.empty() && &finding != cause) out += "  Fix\n  " + finding.fix + "\n";
   }
   out += "\nWhat is here\n";
   for (const std::string& line : report.inventory) out += "  " + line + "\n";
@@ -92,13 +100,17 @@ std::string as_html(const Report& report) {
       "(prefers-color-scheme:dark){body{color:#e6e6e6;background:#141414}code{background:#222}}\n</"
       "style></head><body>\n";
   out += "<h1>" + html_text(report.verdict) + "</h1>\n<p>" + html_text(report.summary) + "</p>\n";
+  const Finding* cause = cause_of(report);
+  if (cause != nullptr && !cause->fix.empty())
+    out += "<p>Fix</p><code>" + html_text(cause->fix) + "</code>\n";
   for (const Finding& finding : report.findings) {
     out += "<section class=\"" + html_text(finding.severity) + "\"><h2>" + html_text(finding.kind) +
            "</h2>\n<p>" + html_text(finding.severity) + ", " + percent(finding.confidence) +
            "</p>\n<ul>\n";
     for (const std::string& line : finding.evidence) out += "<li>" + html_text(line) + "</li>\n";
     out += "</ul>\n";
-    if (!finding.fix.empty()) out += "<p>Fix</p><code>" + html_text(finding.fix) + "</code>\n";
+    if (!finding.fix.empty() && &finding != cause)
+      out += "<p>Fix</p><code>" + html_text(finding.fix) + "</code>\n";
     out += "</section>\n";
   }
   out += "<h2>What is here</h2>\n<ul>\n";

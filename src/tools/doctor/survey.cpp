@@ -67,8 +67,9 @@ Survey make_survey(const Root& root, const Data& data, Machine machine, const Qu
   EnvironmentSearch search = find_environments(root, survey.machine, question.python);
   if (!search.incomplete.empty())
     root.note_unread("The whole tree", search.incomplete.substr(0, search.incomplete.size() - 1));
-  // A wheel for another system: the tree is of that system, whatever else it lacks.
-  for (const Environment& env : search.environments)
+  // A wheel for another system: the tree is of that system, whatever else it lacks. A running
+  // machine knows its own.
+  for (const Environment& env : root.live() ? std::vector<Environment>() : search.environments)
     for (const auto& [name, dist] : env.dists) {
       if (name == "tensorflow-intel" || contains(dist.wheel, "-win_"))
         survey.machine.platform = "windows";
