@@ -117,6 +117,9 @@ def test_the_placement_log_by_variable_file_and_call(run):
     off = "import tracefire; tracefire.debugging.set_log_device_placement(False); "
     assert run(off + ADD, TRACEFIRE_LOG_DEVICE_PLACEMENT="1").stderr == ""
     assert run(ADD).stderr == ""
+    for word, answer in (("off", "False"), ("no", "False"), ("0", "False"), ("on", "True")):
+        asked = run("import tracefire; print(tracefire.debugging.get_log_device_placement())", TRACEFIRE_LOG_DEVICE_PLACEMENT=word)
+        assert asked.stdout == answer + "\n"
 
 
 def test_the_placement_log_reaches_keras_fit(run):

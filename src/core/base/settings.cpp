@@ -136,7 +136,8 @@ class Store {
     if (source < sources_[i]) return {};
     if (source == SettingSource::kCall) forget_problem(index);
     sources_[i] = source;
-    texts_[i] = std::string(value);
+    const bool flag = kSettingTable[index].type == SettingType::kFlag;  // one word for "on", "1" …
+    texts_[i] = flag ? (parsed.integer != 0 ? "true" : "false") : std::string(value);
     origins_[i] = std::move(origin);
     cells_[i].integer.store(parsed.integer, std::memory_order_relaxed);
     cells_[i].real.store(parsed.real, std::memory_order_relaxed);

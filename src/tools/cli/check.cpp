@@ -206,6 +206,7 @@ int monitor_program(const Options& options, const Context& context, CheckResult*
   request.require = options.require;
   request.quiet = true;
   request.version = context.build.version;
+  request.commit = context.build.commit;
   int status = 0;
   {
     Watch watch;

@@ -102,10 +102,14 @@ Json gpu_json(const WatchedGpu& gpu) {
 class TextPage {
  public:
   explicit TextPage(const Console& console) : console_(console) {}
-  void heading(const std::string& text) {
+  /// "1  See: gpu-ok".
+  void heading(int number, const std::string& text) {
     if (!out_.empty()) out_ += "\n";
-    for (const std::string& part : wrapped(printable(text), console_.prose_width())) {
-      out_ += console_.styled(Style::kBold, part) + "\n";
+    std::string before = std::to_string(number) + "  ";
+    for (const std::string& part :
+         wrapped(printable(text), std::max(console_.prose_width() - 3, 16))) {
+      out_ += console_.styled(Style::kBold, before + part) + "\n";
+      before = "   ";
     }
   }
   /// `sign` stands before the first line alone.
@@ -127,12 +131,12 @@ class TextPage {
 
 void program_text(const CheckResult& result, TextPage& page) {
   if (result.command.empty()) {
-    page.heading("3  Monitor");
+    page.heading(3, "Monitor");
     page.line(3, "No program was given: tracefire check -- PROGRAM runs and watches one.");
     return;
   }
   const std::string verdict = text_of(result.proof, "verdict");
-  page.heading("3  Monitor: " + (verdict.empty() ? "no proof" : verdict));
+  page.heading(3, "Monitor: " + (verdict.empty() ? "no proof" : verdict));
   page.line(3, joined(result.command));
   page.line(3, end_of(result));
   if (const std::string reason = text_of(result.proof, "reason"); !reason.empty()) {
@@ -279,7 +283,7 @@ Json check_json(const Context& context, const CheckResult& result) {
 
 std::string check_text(const Console& console, const CheckResult& result) {
   TextPage page(console);
-  page.heading("1  See: " + text_of(result.doctor, "verdict"));
+  page.heading(1, "See: " + text_of(result.doctor, "verdict"));
   page.line(3, text_of(result.doctor, "summary"));
   for (const Json& finding : list_of(result.doctor, "findings")) {
     if (!is_fault(finding)) continue;
@@ -290,7 +294,7 @@ std::string check_text(const Console& console, const CheckResult& result) {
     const std::string fix = text_of(finding, "fix");
     if (!fix.empty()) page.line(5, "Fix: " + fix);
   }
-  page.heading("2  Observe: a product of 5000 x 5000");
+  page.heading(2, "Observe: a product of 5000 x 5000");
   if (result.products.empty()) page.line(3, "None was made.");
   for (const ProductTrial& trial : result.products) {
     page.line(3, trial.words());

@@ -83,6 +83,7 @@ Command prove_command() {
       request.beat_ms = static_cast<int>(std::min<int64_t>(options->beat_ms, 60000));
       request.seconds = static_cast<double>(options->seconds);
       request.version = context.build.version;
+      request.commit = context.build.commit;
       check(request);
       return inject::prove(request);
     };

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/log.h"
 #include "tools/inject/prove.h"
 
 namespace {
@@ -25,7 +26,10 @@ constexpr char kUsage[] =
     "  --require PLACE  'on-gpu' or 'partly-on-gpu'\n"
     "  --limit BYTES    most bytes of single events a process (33554432)\n"
     "  --graphs LEVEL   'node' shows the kernels of CUDA graphs, 'graph' whole graphs (node)\n"
-    "  --beat MS        how often records are collected (250)\n";
+    "  --beat MS        how often records are collected (250)\n"
+    "examples:\n"
+    "  tracefire-prove -- python train.py --epochs 1\n"
+    "  tracefire-prove --require on-gpu --quiet -- python train.py\n";
 
 int wrong(const std::string& text) {
   std::fprintf(stderr, "tracefire-prove: %s\n%s", text.c_str(), kUsage);
@@ -35,6 +39,9 @@ int wrong(const std::string& text) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  for (const tracefire::Status& problem : tracefire::settings_problems()) {
+    tracefire::log_line(tracefire::LogLevel::kWarning, problem.str());
+  }
   tracefire::inject::ProveRequest request;
   request.version = TRACEFIRE_VERSION;
   int i = 1;

@@ -2,7 +2,9 @@
 #include "tools/inject/prove.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -20,6 +22,16 @@ namespace fs = std::filesystem;
 int refuse(const Status& status) {
   std::fprintf(stderr, "tracefire prove: %s\n", printable(status.str()).c_str());
   return 2;
+}
+
+/// Writes to stdout. What cannot be written is said, but for a reader that went away.
+bool put(const std::string& text) {
+  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return true;
+  if (errno != EPIPE) {
+    std::fprintf(stderr, "tracefire prove: standard output cannot be written: %s\n",
+                 std::strerror(errno));
+  }
+  return false;
 }
 
 /// session.json of the folder. Records without one come from variables that were set by hand.
@@ -91,19 +103,24 @@ int tell(const ProveRequest& request, const std::string& folder, const std::stri
   const Result<std::vector<ProcessRecord>> records = read_records(folder, &damage);
   if (!records.ok()) return refuse(records.status());
   const Report report = analyse(session, *records, damage);
+  bool told = true;
   if (request.json) {
     const std::string text =
         report_json(report).dump(2, ' ', false, Json::error_handler_t::replace);
-    std::fprintf(stdout, "%s\n", text.c_str());
-    std::fflush(stdout);
+    told = put(text + "\n");
   }
   if (!request.quiet && !(request.json && !request.from.empty())) {
-    std::fputs(report_text(report).c_str(), request.from.empty() ? stderr : stdout);
+    if (request.from.empty()) {
+      std::fputs(report_text(report).c_str(), stderr);
+    } else {
+      told = put(report_text(report)) && told;
+    }
   }
   if (!reports.empty()) {
     if (const Status status = write_reports(report, reports); !status.ok()) return refuse(status);
   }
   const int status = request.from.empty() ? session.ending.status : 0;
+  if (status == 0 && !told) return 1;
   return status == 0 && !verdict_met(report, request.require) ? kMissedVerdict : status;
 }
 
@@ -130,11 +147,11 @@ int prove(const ProveRequest& request) {
   options.graphs_by_node = request.graphs_by_node;
   options.beat_ms = request.beat_ms;
   options.version = request.version;
+  options.commit = request.commit;
   if (request.print_env) {
     const Result<TracePlan> plan = plan_tracing(options);
     if (!plan.ok()) return refuse(plan.status());
-    std::fputs(print_env(*plan, request.command).c_str(), stdout);
-    return 0;
+    return put(print_env(*plan, request.command)) ? 0 : 1;
   }
   const Result<Session> session =
       request.attach > 0

@@ -22,6 +22,7 @@ struct ProveRequest {
   bool graphs_by_node = true;
   int beat_ms = 0;
   std::string version;  ///< of Tracefire, for the records
+  std::string commit;   ///< that it was built from, for the manifest; may be empty
 };
 
 /// The verdict was missed.

@@ -222,6 +222,7 @@ Json report_json(const Report& r) {
   json["advice"] = advice;
   json["notes"] = r.notes;
   json["environment"] = s.environment;
+  json["manifest"] = s.manifest;
   return json;
 }
 

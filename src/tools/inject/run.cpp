@@ -17,6 +17,7 @@
 #include "tools/inject/environment.h"
 #include "tools/inject/escape.h"
 #include "tools/inject/wrap.h"
+#include "tools/report/manifest.h"
 
 namespace tracefire::inject {
 namespace {
@@ -42,6 +43,24 @@ void take_over(const Sampler& sampler, nvidia::Stack& stack, Session& session) {
   session.processes_left_out = sampler.processes_left_out();
   session.others = sampler.others();
   session.paging = sampler.paging();
+}
+
+/// The driver's part comes from NVML: starting the driver would cost time and tell no more.
+Json manifest_of(const Session& session, const std::string& commit) {
+  report::ManifestFacts facts;
+  facts.commit = commit;
+  facts.driver = false;
+  Json out = Json::parse(report::manifest(facts));
+  if (!session.driver_version.empty()) out["driver"] = session.driver_version;
+  for (const GpuSeen& gpu : session.gpus) {
+    out["gpus"].push_back({{"device", nullptr},
+                           {"name", gpu.name},
+                           {"capability", nullptr},
+                           {"memory_bytes", gpu.memory},
+                           {"uuid", gpu.uuid.empty() ? Json() : Json(gpu.uuid)}});
+  }
+  if (!session.gpu_problem.empty()) out["why_no_gpu"] = session.gpu_problem;
+  return out;
 }
 
 Session begin_session() {
@@ -157,6 +176,7 @@ Result<Session> run_and_record(const RunOptions& options) {
       run_program(command, variables, options.sample_ms, [&](pid_t pid) { sampler.look(pid); });
   session.wall_ns = clock_ns(CLOCK_MONOTONIC) - begun;
   take_over(sampler, stack, session);
+  session.manifest = manifest_of(session, options.commit);
   TF_RETURN_IF_ERROR(write_session(session, options.folder));
   return session;
 }

@@ -19,6 +19,7 @@ struct RunOptions {
   int beat_ms = 0;  ///< how often records are collected; 0: the usual 250
   int sample_ms = 250;
   std::string version;
+  std::string commit;  ///< of Tracefire, for the manifest; may be empty
 };
 
 /// A fresh private folder: `wanted`, which must not exist or be empty, or one in TMPDIR where

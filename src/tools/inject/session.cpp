@@ -122,6 +122,9 @@ void read_into(const Json& json, Session& s) {
     s.environment[name] = value.get<std::string>();
   }
   get(json, "version", s.version);
+  if (const auto known = json.find("manifest"); known != json.end() && known->is_object()) {
+    if (known->value("schema", "") == "tracefire.manifest/1") s.manifest = *known;
+  }
   get(json, "tracing", s.tracing);
   get(json, "nvml_problem", s.nvml_problem);
   get(json, "gpu_problem", s.gpu_problem);
@@ -183,6 +186,7 @@ Json to_json(const Session& s) {
   for (const auto& [name, value] : s.environment) environment[printable(name)] = printable(value);
   return {{"schema", kSchema},
           {"version", s.version},
+          {"manifest", s.manifest},
           {"command", command},
           {"host", printable(s.host, 128)},
           {"cores", s.cores},

@@ -25,6 +25,7 @@ struct Session {
   Ending ending;
   std::map<std::string, std::string> environment;
   std::string version;       ///< of Tracefire
+  Json manifest;             ///< tracefire.manifest/1 of this machine; null where it is not known
   std::string tracing;       ///< "on", or why not
   std::string nvml_problem;  ///< empty where NVML answered
   std::string gpu_problem;   ///< why no GPU can be used, empty where one can or it is unknown

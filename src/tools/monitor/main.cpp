@@ -2,6 +2,11 @@
 // tracefire-monitor: the monitor as a program of its own, which needs no libtracefire.so.
 #include "tools/monitor/monitor.h"
 
+#include "core/base/log.h"
+
 int main(int argc, char** argv) {
+  for (const tracefire::Status& problem : tracefire::settings_problems()) {
+    tracefire::log_line(tracefire::LogLevel::kWarning, problem.str());
+  }
   return tracefire::monitor::run_arguments({argv + 1, argv + argc}, {TRACEFIRE_VERSION, ""});
 }

@@ -62,18 +62,19 @@ class Output {
         continue;
       }
       if (n <= 0) {
+        status_ = errno == EPIPE ? kBrokenPipe : kUnreadable;
         if (errno != EPIPE) say(std::string("stdout cannot be written: ") + std::strerror(errno));
-        broken_ = true;
         return false;
       }
       done += static_cast<size_t>(n);
     }
     return true;
   }
-  bool broken() const { return broken_; }
+  /// What the program ends with: kSuccess but where something could not be written.
+  ExitStatus status() const { return status_; }
 
  private:
-  bool broken_ = false;
+  ExitStatus status_ = kSuccess;
 };
 
 /// Reads only the GPUs that --gpus names.
@@ -291,7 +292,7 @@ int Run::look_once() {
     shown = none;
   }
   const bool calm = options_.alerts.empty() || tell_alerts(*shown, true);
-  if (!output_.write(text_of(*shown, true))) return output_.broken() ? kBrokenPipe : kSuccess;
+  if (!output_.write(text_of(*shown, true))) return output_.status();
   const bool told = !options_.json && options_.query.empty() && !options_.csv && !options_.metrics;
   if (!shown->problem.empty() && !told) say(shown->problem);
   return !calm ? kAlert : status_of(shown.get());
@@ -331,7 +332,7 @@ int Run::loop() {
         }
       }
       if (print_samples && !quiet && !output_.write(text_of(*snapshot, samples == 0))) {
-        return output_.broken() ? kBrokenPipe : kSuccess;
+        return output_.status();
       }
       ++samples;
       told_stuck = 0;
@@ -407,7 +408,8 @@ int run(const Options& options, const Build& build) {
   ::signal(SIGPIPE, SIG_IGN);
   if (options.query_help) {
     Output output;
-    return output.write(query_help()) || !output.broken() ? kSuccess : kBrokenPipe;
+    output.write(query_help());
+    return output.status();
   }
   try {
     return Run(options, build).start();
@@ -423,7 +425,8 @@ int run_arguments(const std::vector<std::string>& arguments, const Build& build)
   if (help) {
     ::signal(SIGPIPE, SIG_IGN);
     Output output;
-    return output.write(help_text()) || !output.broken() ? kSuccess : kBrokenPipe;
+    output.write(help_text());
+    return output.status();
   }
   if (!options.ok()) {
     say(options.status().message());

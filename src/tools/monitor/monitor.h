@@ -10,7 +10,7 @@ namespace tracefire::monitor {
 
 enum ExitStatus : int {
   kSuccess = 0,
-  kUnreadable = 1,  ///< NVML could not be read; the answer says why
+  kUnreadable = 1,  ///< NVML could not be read, or the answer not be written; it says why
   kWrongUsage = 2,
   kAlert = 3,  ///< --fail-on-alert saw one
   kBrokenPipe = 141,

@@ -2,6 +2,7 @@
 #include "tools/report/manifest.h"
 
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <ctime>
 #include <fstream>
@@ -30,17 +31,29 @@ std::string system_name() {
   return "";
 }
 
+/// "AMD EPYC 9654 96-Core Processor".
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const size_t colon = line.find(": ");
+    if (line.rfind("model name", 0) == 0 && colon != std::string::npos) {
+      return line.substr(colon + 2);
+    }
+  }
+  return "";
+}
+
 Json platform_json(const EngineFacts& engine) {
   utsname names{};
   ::uname(&names);
   Json out = {{"system", text_or_null(system_name())},
               {"kernel", std::string(names.sysname) + " " + names.release},
               {"machine", names.machine}};
-  if (!engine.processor.empty()) {
-    out["processor"] = engine.processor;
-    out["instructions"] = engine.instructions;
-    out["memory_bytes"] = engine.memory_bytes;
-  }
+  const long pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGE_SIZE);
+  const int64_t bytes = pages > 0 && page > 0 ? int64_t{pages} * page : 0;
+  out["processor"] = text_or_null(engine.processor.empty() ? processor_name() : engine.processor);
+  out["instructions"] = text_or_null(engine.instructions);
+  out["memory_bytes"] = engine.memory_bytes > 0 ? Json(engine.memory_bytes) : Json(bytes);
   return out;
 }
 
@@ -146,7 +159,8 @@ std::string utc_now() {
 }  // namespace
 
 std::string manifest(const ManifestFacts& facts, const EngineFacts& engine) {
-  const nvidia::Inventory& inventory = nvidia::Stack::instance().inventory();
+  const nvidia::Inventory none{};
+  const nvidia::Inventory& inventory = facts.driver ? nvidia::Stack::instance().inventory() : none;
   Json out = {{"schema", "tracefire.manifest/1"}, {"time", utc_now()}};
   out["tracefire"] = {{"version", TRACEFIRE_VERSION}, {"commit", text_or_null(facts.commit)}};
   out["platform"] = platform_json(engine);
@@ -155,7 +169,9 @@ std::string manifest(const ManifestFacts& facts, const EngineFacts& engine) {
   out["driver_cuda"] =
       inventory.cuda_version == 0 ? Json() : Json(cuda_text(inventory.cuda_version));
   out["gpus"] = gpus_json(inventory);
-  out["why_no_gpu"] = text_or_null(engine.why_no_gpu);
+  out["why_no_gpu"] =
+      text_or_null(engine.why_no_gpu.empty() && inventory.problem ? inventory.problem->line()
+                                                                  : engine.why_no_gpu);
   out["libraries"] = libraries_json(engine, facts.all_libraries);
   out["seed"] = facts.seed ? Json(*facts.seed) : Json();
   out["precision"] = setting_text("matmul_precision").value();

@@ -13,6 +13,7 @@ struct ManifestFacts {
   std::string commit;  ///< null in the manifest where empty
   std::optional<uint64_t> seed;
   bool all_libraries = false;  ///< also CUDA libraries that are here and not in use; loads them
+  bool driver = true;          ///< starts the driver, without a context on any GPU, to list GPUs
 };
 
 /// What only the engine knows; empty where a program has none.
