@@ -6,6 +6,7 @@
 #                 (through Keras; PYTHON=none or no Python >= 3.11: through the C++ library alone)
 #   make test     everything CI runs;  make test-deep adds the long tests and all sanitizers
 #   make wheel    a Python wheel that runs on other machines (PYTHON=python3.12)
+#   make dist     the tools alone, as a tarball that runs on older systems too (docs/dist.md)
 #   make lint | format | deps | clean
 
 BUILD ?= build
@@ -17,7 +18,7 @@ ifeq ($(PYTHON),none)
   override CMAKE_FLAGS += -DTRACEFIRE_PYTHON=OFF
 endif
 
-.PHONY: build demo test test-deep wheel lint format deps clean setup
+.PHONY: build demo test test-deep wheel dist lint format deps clean setup
 .DEFAULT_GOAL := build
 
 setup:
@@ -50,6 +51,9 @@ test-deep: build
 wheel:
 	@env -u PYTHON scripts/setup
 	@.venv/bin/python scripts/make_wheel $(if $(PYTHON),--python $(PYTHON))
+
+dist: setup
+	@scripts/make_dist
 
 lint:
 	@python3 scripts/run_tests --only lint

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Run at each build: writes the version and the commit into OUTPUT, where they have changed.
-#   cmake -DSOURCE_DIR=… -DVERSION=… -DOUTPUT=… -P BuildInfo.cmake
+#   cmake -DSOURCE_DIR=… -DVERSION=… -DOUTPUT=… -DPYTHON_OUTPUT=… -P BuildInfo.cmake
 set(commit "")
 find_program(git_command git)
 if(git_command AND EXISTS "${SOURCE_DIR}/.git")  # not the repository that an archive lies in
@@ -22,4 +22,7 @@ namespace tracefire {
 inline constexpr char kVersion[] = \"${VERSION}\";
 inline constexpr char kCommit[] = \"${commit}\";
 }  // namespace tracefire
+")
+file(CONFIGURE OUTPUT "${PYTHON_OUTPUT}" CONTENT "# Written by cmake/BuildInfo.cmake; do not edit.
+commit = \"${commit}\"
 ")

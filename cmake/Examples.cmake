@@ -7,7 +7,6 @@ foreach(source IN LISTS example_sources)
   get_filename_component(name "${source}" NAME_WE)
   add_executable(example_${name} "${source}")
   target_link_libraries(example_${name} PRIVATE tracefire)
-  target_include_directories(example_${name} PRIVATE "${TRACEFIRE_GEN_DIR}")  # tracefire/ops.h
   set_target_properties(example_${name} PROPERTIES OUTPUT_NAME "${name}"
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/examples"
     BUILD_RPATH "${PROJECT_BINARY_DIR}/lib" BUILD_WITH_INSTALL_RPATH OFF)

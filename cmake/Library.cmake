@@ -10,7 +10,8 @@ set(static_runtime -static-libstdc++ LINKER:--exclude-libs,ALL)
 add_library(tracefire SHARED "${pch_source}")
 tracefire_link_rooms(tracefire ${TRACEFIRE_ROOMS})
 target_include_directories(tracefire INTERFACE
-  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${TRACEFIRE_GEN_DIR}>
+  $<INSTALL_INTERFACE:include>)
 target_compile_features(tracefire INTERFACE cxx_std_20)
 target_link_options(tracefire PRIVATE ${no_undefined}
                     "LINKER:--version-script,${PROJECT_SOURCE_DIR}/cmake/exports.map")
@@ -19,4 +20,4 @@ if(TRACEFIRE_STATIC_RUNTIME)
   target_link_options(tracefire PRIVATE ${static_runtime})
 endif()
 set_target_properties(tracefire PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
-add_library(tracefire::tracefire ALIAS tracefire)
+add_library(Tracefire::tracefire ALIAS tracefire)

@@ -11,6 +11,8 @@ if(NOT TRACEFIRE_TOOLS_ONLY)
   include(Library)
 endif()
 
+target_compile_definitions(room_tools_report_sources PRIVATE "TRACEFIRE_VERSION=\"${PROJECT_VERSION}\"")
+
 include(GNUInstallDirs)
 # Where programs find libtracefire.so: beside them, in the build, and where it is installed.
 set(program_rpath "$ORIGIN" "$ORIGIN/../lib" "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
@@ -49,9 +51,9 @@ endfunction()
 # The commit lies in main.cpp alone, so that a new commit compiles and links nothing else.
 add_custom_target(tracefire_build_info
   COMMAND "${CMAKE_COMMAND}" "-DSOURCE_DIR=${PROJECT_SOURCE_DIR}" "-DVERSION=${PROJECT_VERSION}"
-          "-DOUTPUT=${TRACEFIRE_GEN_DIR}/build_info.h"
+          "-DOUTPUT=${TRACEFIRE_GEN_DIR}/build_info.h" "-DPYTHON_OUTPUT=${TRACEFIRE_GEN_DIR}/_build.py"
           -P "${PROJECT_SOURCE_DIR}/cmake/BuildInfo.cmake"
-  BYPRODUCTS "${TRACEFIRE_GEN_DIR}/build_info.h"
+  BYPRODUCTS "${TRACEFIRE_GEN_DIR}/build_info.h" "${TRACEFIRE_GEN_DIR}/_build.py"
   COMMENT "" VERBATIM)
 # The tools alone, without the engine; `make dist` packs this program as `tracefire`.
 tracefire_program(tracefire-tools SOURCE src/tools/cli/tools_main.cpp ROOMS ${TRACEFIRE_TOOL_ROOMS} NO_INSTALL)

@@ -46,12 +46,15 @@ set_target_properties(tracefire_python PROPERTIES
 add_custom_target(tracefire_python_packages ALL
   COMMAND "${TRACEFIRE_PYTHON3}" "${PROJECT_SOURCE_DIR}/scripts/link_packages.py"
           "${PROJECT_SOURCE_DIR}/python" "${TRACEFIRE_PYTHON_DIR}"
+  COMMAND "${CMAKE_COMMAND}" -E copy_if_different "${TRACEFIRE_GEN_DIR}/_build.py"
+          "${TRACEFIRE_PYTHON_DIR}/tracefire/_build.py"
   COMMAND "${CMAKE_COMMAND}" -E env  # a wheel's module looks for its libraries beside itself
           "LD_LIBRARY_PATH=$<TARGET_FILE_DIR:tracefire>:${TRACEFIRE_DEPS_DIR}/onednn/lib"
           "${Python_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/scripts/generate_stubs.py"
           "$<TARGET_FILE:tracefire_python>" "${PROJECT_SOURCE_DIR}/python/bindings/_core.pyi.in"
           "${TRACEFIRE_PYTHON_DIR}/tracefire/_core.pyi"
   COMMENT "" VERBATIM)
+add_dependencies(tracefire_python_packages tracefire_build_info)
 
 # What the wheel holds beside the packages of python/ (pyproject.toml): the module with its libraries
 # in the package tracefire, and tracefire.pth at the top of site-packages.
@@ -81,5 +84,6 @@ file(GLOB nanobind_licence "${nanobind_ROOT}/../../nanobind-*.dist-info/licenses
 if(nanobind_licence)
   install(FILES ${nanobind_licence} DESTINATION tracefire/licences RENAME nanobind.txt COMPONENT python)
 endif()
+install(FILES "${TRACEFIRE_GEN_DIR}/_build.py" DESTINATION tracefire COMPONENT python)
 install(FILES "${TRACEFIRE_PYTHON_DIR}/tracefire/_core.pyi" DESTINATION tracefire COMPONENT python)
 install(FILES "${PROJECT_SOURCE_DIR}/python/tracefire.pth" DESTINATION . COMPONENT python)

@@ -171,17 +171,21 @@ def main():
     parser.add_argument("--turns", type=int, default=2)
     parser.add_argument("--budget", type=float, default=500, help="seconds after which nothing new is begun")
     parser.add_argument("--limit", type=int, default=1_000_000, help="bytes of single events a process")
+    parser.add_argument("--measure", default="", help="names of programs whose overhead alone is measured")
     parser.add_argument("--only", default="", help="names of programs, separated by commas; no overhead then")
     args = parser.parse_args()
     out = pathlib.Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
     runner = Runner(args)
     only = [n for n in args.only.split(",") if n]
+    measure = [n for n in args.measure.split(",") if n]
     try:
+        for name in measure:
+            runner.overhead(name)
         for name, arguments in PROGRAMS:
-            if not only or name in only:
+            if not measure and (not only or name in only):
                 runner.record(name, ["--seconds", str(args.seconds), *arguments], args.limit)
-        if not only:
+        if not only and not measure:
             # The same work as the reference counts, with every event kept.
             shutil.copy(HERE / "torch_healthy.py", HERE / "torch_exact.py")
             try:

@@ -13,7 +13,8 @@
 
 namespace tracefire {
 
-/// Value of an attribute. Raw bytes and texts are std::string.
+/// Value of an attribute. Raw bytes and texts are std::string. New alternatives are appended: their
+/// order is part of cache keys and of saved graphs.
 using AttrValue =
     std::variant<bool, int64_t, double, std::string, DType, std::vector<int64_t>, Shape>;
 using AttrList = std::vector<std::pair<std::string, AttrValue>>;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <functional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "tracefire/tensor.h"
@@ -11,13 +12,15 @@
 namespace tracefire {
 
 /// pred [] bool ? then_fn() : else_fn(). Both are traced; their results must agree in number,
-/// dtype and shape (kShapeMismatch). Variables may be read and assigned inside.
+/// dtype and shape (kShapeMismatch). Variables may be read and assigned inside. Errors:
+/// kBadAttribute for a `pred` of another type and for an empty function.
 TRACEFIRE_API Tensors cond(const Tensor& pred, const std::function<Tensors()>& then_fn,
                            const std::function<Tensors()>& else_fn);
 
 /// Repeats body(vars) -> vars while cond(vars) -> [] bool. Dtypes and shapes stay the same.
 /// `max_iterations` < 0: no limit; reaching the limit stops the loop. Under a gradient a limit is
-/// needed. Throws kShapeMismatch where a variable leaves the body with another type.
+/// needed. Throws kShapeMismatch where a variable leaves the body with another type, kBadAttribute
+/// for an empty function.
 TRACEFIRE_API Tensors while_loop(const std::function<Tensor(const Tensors&)>& cond,
                                  const std::function<Tensors(const Tensors&)>& body,
                                  const Tensors& vars, int64_t max_iterations = -1);
@@ -33,17 +36,25 @@ struct HostArray {
   template <class T>
   static HostArray of(const std::vector<T>& values, const std::vector<int64_t>& sizes) {
     HostArray array{DTypeOf<T>::value, sizes, {}, {}};
-    array.bytes.resize(values.size() * sizeof(T));
-    if (!values.empty()) std::memcpy(array.bytes.data(), values.data(), array.bytes.size());
+    if constexpr (std::is_same_v<T, bool>) {  // whose vector holds bits
+      array.bytes.assign(values.begin(), values.end());
+    } else {
+      array.bytes.resize(values.size() * sizeof(T));
+      if (!values.empty()) std::memcpy(array.bytes.data(), values.data(), array.bytes.size());
+    }
     return array;
   }
   /// A copy of the elements, whose dtype must be T's (kDTypeMismatch).
   template <class T>
   std::vector<T> values() const {
     expect_dtype(DTypeOf<T>::value);
-    std::vector<T> out(bytes.size() / sizeof(T));
-    if (!out.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
-    return out;
+    if constexpr (std::is_same_v<T, bool>) {
+      return std::vector<bool>(bytes.begin(), bytes.end());
+    } else {
+      std::vector<T> out(bytes.size() / sizeof(T));
+      if (!out.empty()) std::memcpy(out.data(), bytes.data(), out.size() * sizeof(T));
+      return out;
+    }
   }
 
  private:
@@ -54,7 +65,8 @@ struct HostArray {
 using HostFunction = std::function<std::vector<HostArray>(const std::vector<HostArray>&)>;
 
 /// Calls `function` on the host when the graph runs, in program order with other host calls, on a
-/// thread of its own with no lock held. Results must match `outputs`.
+/// thread of its own with no lock held. Results must match `outputs` (kHostCallFailed). Errors at
+/// the call: kBadAttribute for an empty function.
 TRACEFIRE_API Tensors host_call(const HostFunction& function, const Tensors& inputs,
                                 const std::vector<TensorSpec>& outputs);
 

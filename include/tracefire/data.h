@@ -36,10 +36,11 @@ struct TRACEFIRE_API Table {
   std::vector<double> values;  ///< [rows, columns]
 
   /// Columns [first, first + count) as f32 [rows, count]; count -1: up to the last.
-  /// Errors: kIndexOutOfRange for columns that are not there.
+  /// Errors: kIndexOutOfRange for columns that are not there; kShapeMismatch where there are not
+  /// rows x columns values.
   Tensor floats(int64_t first = 0, int64_t count = -1) const;
   /// A column of whole numbers as int32 [rows]; -1 is the last column.
-  /// Errors: kIndexOutOfRange; kBadFile naming the first row that is no whole number of int32.
+  /// Errors: as floats(); kBadFile naming the first row that is no whole number of int32.
   Tensor labels(int64_t column) const;
   /// Number of the column with this name. Errors: kIndexOutOfRange listing the names.
   int64_t column(const std::string& name) const;

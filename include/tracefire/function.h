@@ -68,15 +68,18 @@ class TRACEFIRE_API Function {
 };
 
 /// Tracing, step by step, for front ends. From construction to finish() or destruction, operations
-/// of this thread are recorded into the function instead of being run.
+/// of this thread are recorded into the function instead of being run. Functions and scopes that
+/// were begun inside end before it does; used later, they throw kValueInTrace.
 class TRACEFIRE_API FunctionTrace {
  public:
   explicit FunctionTrace(std::string name);
   ~FunctionTrace();
   FunctionTrace(const FunctionTrace&) = delete;
   FunctionTrace& operator=(const FunctionTrace&) = delete;
-  /// The next parameter. Symbolic dims make one program serve many sizes.
+  /// The next parameter. Symbolic dims make one program serve many sizes. Errors: kDTypeMismatch
+  /// for a dtype without values, kShapeMismatch for a negative size, kBadUsage after finish().
   Tensor parameter(DType dtype, const Shape& shape, const std::string& name = "");
+  /// Ends tracing. Errors: kBadAttribute for an undefined output, kBadUsage where it has ended.
   Function finish(const Tensors& outputs);
   /// Ends tracing without a function.
   void abandon();
@@ -104,7 +107,8 @@ class TRACEFIRE_API InitScope {
   InitScope& operator=(const InitScope&) = delete;
 
  private:
-  void* previous_;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 /// While alive, operations of this thread only infer dtypes and shapes; nothing can be observed.

@@ -6,7 +6,12 @@
 #include <type_traits>
 #include <utility>
 
+#include "tracefire/export.h"
+
 namespace tracefire {
+
+/// Throws kBadUsage: a Ref was used that holds nothing.
+[[noreturn]] TRACEFIRE_API void empty_ref_used();
 
 /// A shared part of a model, given as a new object or as a pointer: a Ref<Layer> takes `Dense(10)`
 /// as well as `std::make_shared<Dense>(10)`, of which the caller keeps a hold. Copies share the
@@ -25,8 +30,12 @@ class Ref {
       : object_(std::move(object)) {}  // NOLINT
 
   explicit operator bool() const { return object_ != nullptr; }
-  Base* operator->() const { return object_.get(); }
-  Base& operator*() const { return *object_; }
+  /// Errors: kBadUsage where nothing is held.
+  Base* operator->() const { return &**this; }
+  Base& operator*() const {
+    if (object_ == nullptr) empty_ref_used();
+    return *object_;
+  }
   const std::shared_ptr<Base>& shared() const { return object_; }
 
  private:

@@ -26,7 +26,8 @@ class TRACEFIRE_API Dim {
   static constexpr int64_t kUnbounded = std::numeric_limits<int64_t>::max();
   /// A new free symbol, different from every other. `name` is for people; `bound` is inclusive.
   static Dim fresh(std::string name, int64_t bound = kUnbounded);
-  /// The symbol with this number, as symbol() gave it.
+  /// The symbol with this number, as symbol() gave it. Whoever asks about a number that no symbol
+  /// has is told kSymbolUnbound.
   static Dim from_symbol(int32_t symbol);
 
   constexpr bool is_symbol() const { return symbol_ >= 0; }
@@ -87,8 +88,9 @@ class TRACEFIRE_API Shape {
   static Shape of(const std::vector<int64_t>& sizes);
 
   int rank() const { return static_cast<int>(dims_.size()); }
-  Dim operator[](int axis) const { return dims_[static_cast<size_t>(axis)]; }
-  Dim& operator[](int axis) { return dims_[static_cast<size_t>(axis)]; }
+  /// Errors: kBadAxis for an axis outside 0 … rank - 1.
+  Dim operator[](int axis) const { return dims_[checked(axis)]; }
+  Dim& operator[](int axis) { return dims_[checked(axis)]; }
   const std::vector<Dim>& dims() const { return dims_; }
   void push_back(Dim dim) { dims_.push_back(dim); }
   auto begin() const { return dims_.begin(); }
@@ -110,6 +112,11 @@ class TRACEFIRE_API Shape {
   friend bool operator!=(const Shape& a, const Shape& b) { return !(a == b); }
 
  private:
+  size_t checked(int axis) const {
+    if (axis < 0 || axis >= rank()) bad_axis(axis);
+    return static_cast<size_t>(axis);
+  }
+  [[noreturn]] void bad_axis(int axis) const;
   std::vector<Dim> dims_;
 };
 

@@ -30,7 +30,7 @@ enum class DataClass : uint8_t { kUnknown = 0, kScalar = 1, kTensor = 2, kBlobSe
 
 /// Appends to one file events.out.tfevents.… in `logdir`, which is made where it is missing.
 /// Thread-safe. Every member throws kCannotWrite where the file cannot be written, and kBadUsage
-/// once it is closed. `step` is TensorBoard's horizontal axis; times are wall clock.
+/// once it is closed or was moved from. `step` is TensorBoard's horizontal axis; times are wall clock.
 class TRACEFIRE_API FileWriter {
  public:
   explicit FileWriter(const std::string& logdir, const FileWriterOptions& options = {});

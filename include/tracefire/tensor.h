@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,17 +21,22 @@ struct Slot;
 }  // namespace trace
 
 /// A lazy, immutable array: a handle on a value of the trace. Cheap to copy; any thread may
-/// observe any tensor. Work happens when a value is observed (or earlier, see design of firing);
-/// errors of the work are thrown then, naming the operation and its source line.
+/// observe any tensor. Work happens when a value is observed, or earlier; errors of the work are
+/// thrown then, naming the operation and its source line. All members but defined() throw
+/// kBadAttribute where the tensor is undefined (default-constructed or moved from).
 class TRACEFIRE_API Tensor {
  public:
   Tensor() = default;
+  /// For the library itself, which knows what a cell is.
   explicit Tensor(std::shared_ptr<trace::Cell> cell) : cell_(std::move(cell)) {}
 
-  /// Copies `bytes of dtype x sizes` from host memory at the call. `device` unset: the default.
+  /// Copies an array of `sizes` from host memory, row-major, at the call. `device` unset: that of
+  /// the DeviceScope, else the default. Errors: kBadAttribute where `data` is null but there are
+  /// elements; kShapeMismatch for sizes that cannot be; kDTypeMismatch for types without bytes
+  /// (strings); kUnknownDevice; kOutOfMemory.
   static Tensor from_host(const void* data, DType dtype, const std::vector<int64_t>& sizes,
                           Device device = {});
-  /// A string array (host only), row-major.
+  /// A string array (host only), row-major; as many as `sizes` say (kShapeMismatch).
   static Tensor from_strings(std::vector<std::string> values, const std::vector<int64_t>& sizes);
   /// Row-major `values`, as many as `sizes` say (kShapeMismatch); of their C++ type's dtype.
   template <class T>
@@ -67,7 +73,8 @@ class TRACEFIRE_API Tensor {
 
   /// Waits for the value and throws what went wrong in computing it.
   void wait() const;
-  /// Copies the value to host memory; `bytes` must be its size (kShapeMismatch).
+  /// Copies the value to host memory; `bytes` must be its size (kShapeMismatch), and `target` a
+  /// place (kBadAttribute).
   void copy_to(void* target, size_t bytes) const;
   /// All elements, row-major. T must be the dtype's own type (kDTypeMismatch): nothing is
   /// converted.
@@ -75,13 +82,10 @@ class TRACEFIRE_API Tensor {
   std::vector<T> values() const {
     expect_dtype(DTypeOf<T>::value);
     if constexpr (std::is_same_v<T, bool>) {  // whose vector holds bits
-      std::vector<char> bytes(element_count());
-      copy_to(bytes.data(), bytes.size());
+      const auto bytes = host_vector<char>();
       return std::vector<bool>(bytes.begin(), bytes.end());
     } else {
-      std::vector<T> out(element_count());
-      copy_to(out.data(), out.size() * sizeof(T));
-      return out;
+      return host_vector<T>();
     }
   }
   /// The only element; kShapeMismatch where there are more, kDTypeMismatch as for values().
@@ -99,11 +103,25 @@ class TRACEFIRE_API Tensor {
   /// Sizes as numbers; observes the value where the shape depends on data.
   std::vector<int64_t> sizes() const;
 
+  /// For the library itself.
   const std::shared_ptr<trace::Cell>& cell() const { return cell_; }
 
  private:
   static void check_count(size_t count, const std::vector<int64_t>& sizes);
   void expect_dtype(DType dtype) const;
+  [[noreturn]] static void no_host_memory(size_t bytes);
+  template <class T>
+  std::vector<T> host_vector() const {
+    const size_t count = element_count();
+    std::vector<T> out;
+    try {
+      out.resize(count);
+    } catch (const std::exception&) {
+      no_host_memory(count * sizeof(T));
+    }
+    copy_to(out.data(), count * sizeof(T));
+    return out;
+  }
   std::shared_ptr<trace::Cell> cell_;
 };
 
@@ -134,12 +152,14 @@ TRACEFIRE_API std::vector<HostValue> fetch(std::span<const Tensor> tensors);
 
 /// Storage that can be assigned to: a slot. A handle: copies are the same variable. Reads and
 /// assigns take effect in program order, also inside functions, whose programs receive and return
-/// the slots they touch.
+/// the slots they touch. All members but defined() and slot() throw kBadUsage where the variable is
+/// undefined (default-constructed or moved from).
 class TRACEFIRE_API Variable {
  public:
   Variable() = default;
   /// Dtype, shape and device are those of `initial` for good. Throws kValueInTrace where that is a
-  /// value of a function being traced (see InitScope).
+  /// value of a function being traced (see InitScope), kSymbolUnbound where its shape depends on
+  /// data.
   explicit Variable(const Tensor& initial, std::string name = "", bool trainable = true);
   explicit Variable(std::shared_ptr<trace::Slot> slot) : slot_(std::move(slot)) {}
 

@@ -3,7 +3,9 @@
 #include "python/bindings/arrays.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <unordered_set>
 
 #include "tracefire/config.h"
 #include "python/bindings/elements.h"
@@ -12,6 +14,9 @@ namespace tracefire::python {
 namespace {
 
 constexpr size_t kMaxConstantBytes = 64;
+constexpr size_t kMaxDepth = 64;  // as NumPy's
+/// More Python objects than this are no list of numbers but one that holds itself again and again.
+constexpr size_t kMaxItems = size_t{1} << 31;
 
 std::vector<int64_t> sizes_of(nb::handle tuple) {
   std::vector<int64_t> sizes;
@@ -111,8 +116,8 @@ bool read_array_interface(nb::handle value, HostElements* out) {
   if (!nb::hasattr(value, "__array_interface__")) return false;
   nb::dict interface = nb::cast<nb::dict>(value.attr("__array_interface__"));
   const auto type = nb::cast<std::string>(interface["typestr"]);
-  if (type.size() < 3) return false;
-  const size_t element = std::stoul(type.substr(2));
+  if (type.size() < 3 || type.find_first_not_of("0123456789", 2) != std::string::npos) return false;
+  const size_t element = type.size() > 8 ? 0 : std::stoul(type.substr(2));
   out->dtype = dtype_of_kind(type[1], element);
   if (out->dtype == DType::kInvalid && nb::hasattr(value, "dtype")) {
     const auto name = dtype_from_name(str_of(value.attr("dtype")));
@@ -154,6 +159,29 @@ std::string text_of(nb::handle value) {
 
 bool is_list(nb::handle value) { return PyList_Check(value.ptr()) || PyTuple_Check(value.ptr()); }
 
+[[noreturn]] void too_deep() {
+  fail(ErrorCode::kShapeMismatch,
+       "a list holds lists more than " + std::to_string(kMaxDepth) +
+           " deep, or holds itself; expected at most that many axes. Flatten the list first");
+}
+
+/// Calls fn for each item of a list or tuple as it is stored, whatever a subclass says of its
+/// length. Code of the items may run meanwhile, and change the list.
+template <class Fn>
+void for_items(nb::handle list, Fn fn) {
+  const nb::object kept = nb::borrow(list);
+  const Py_ssize_t size = PySequence_Fast_GET_SIZE(kept.ptr());
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    if (PySequence_Fast_GET_SIZE(kept.ptr()) != size) {
+      fail(ErrorCode::kBadUsage,
+           "a list changed its length while a tensor was made of it; expected one that stays as "
+           "it is. Copy the list first");
+    }
+    const nb::object item = nb::borrow(PySequence_Fast_GET_ITEM(kept.ptr(), i));
+    fn(item);
+  }
+}
+
 /// Walks nested lists and tuples, which must be rectangular.
 class Nested {
  public:
@@ -177,18 +205,25 @@ class Nested {
       leaves.push_back(nb::borrow(value));
       return;
     }
-    nb::object items = nb::borrow(value);
-    const auto size = static_cast<int64_t>(nb::len(items));
+    const auto size = static_cast<int64_t>(PySequence_Fast_GET_SIZE(value.ptr()));
     if (depth == sizes.size()) {
-      if (leaf_depth_ || depth > 64) ragged(value, depth);
+      if (leaf_depth_) ragged(value, depth);
+      if (depth >= kMaxDepth) too_deep();
       sizes.push_back(size);
+      count_ *= static_cast<size_t>(std::max<int64_t>(size, 1));
+      if (count_ > kMaxItems) too_many();
     } else if (sizes[depth] != size) {
       fail(ErrorCode::kShapeMismatch,
            "a nested list has " + std::to_string(size) + " items where another at the same depth "
            "has " + std::to_string(sizes[depth]) +
            "; expected lists of equal lengths. Pad the shorter ones");
     }
-    for (nb::handle item : items) walk(item, depth + 1);
+    for_items(value, [&](nb::handle item) { walk(item, depth + 1); });
+  }
+
+  [[noreturn]] static void too_many() {
+    fail(ErrorCode::kShapeMismatch,
+         "nested lists hold more than 2**31 numbers; expected fewer. Put them into an array");
   }
 
   [[noreturn]] void ragged(nb::handle value, size_t depth) {
@@ -199,6 +234,7 @@ class Nested {
   }
 
   std::optional<size_t> leaf_depth_;
+  size_t count_ = 1;  ///< of what is to be walked, lists without items counted as one
 };
 
 DType natural_dtype(const std::vector<Number>& numbers) {
@@ -222,6 +258,19 @@ DType natural_dtype(const std::vector<Number>& numbers) {
          "and 2**63 - 1, or between 0 and 2**64 - 1. Use floats");
   }
   return very_wide ? DType::kU64 : wide ? DType::kI64 : DType::kI32;
+}
+
+/// NumPy warns likewise where a conversion overflows. float32 was nobody's choice here.
+void warn_of_overflow(const std::vector<Number>& numbers) {
+  for (const Number& n : numbers) {
+    if (n.kind != Number::kReal || !std::isfinite(n.re)) continue;
+    if (std::isfinite(static_cast<float>(n.re))) continue;
+    const std::string text = "[TF-E0103] " + str_of(to_python(n)) +
+                             " overflows float32, the type of Python's floats, and became "
+                             "infinite. Expected: up to 3.4e38. Pass dtype='float64'.";
+    if (PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), 1) != 0) throw nb::python_error();
+    return;
+  }
 }
 
 HostElements read_leaves(std::vector<int64_t> sizes, const std::vector<nb::object>& leaves,
@@ -253,6 +302,7 @@ HostElements read_leaves(std::vector<int64_t> sizes, const std::vector<nb::objec
     numbers.push_back(*number);
   }
   out.dtype = dtype ? *dtype : numbers.empty() ? DType::kF32 : natural_dtype(numbers);
+  if (!dtype && out.dtype == DType::kF32) warn_of_overflow(numbers);
   const size_t size = dtype_size(out.dtype);
   out.owned.resize(numbers.size() * size);
   for (size_t i = 0; i < numbers.size(); ++i) {
@@ -284,25 +334,63 @@ HostElements read_list(nb::handle value, std::optional<DType> dtype) {
   return read_leaves(std::move(nested.sizes), nested.leaves, dtype);
 }
 
+/// Ranges and the like: what has a length and items. A length that does not hold is an error.
+nb::list items_of(nb::handle sequence) {
+  const Py_ssize_t size = PySequence_Size(sequence.ptr());
+  if (size < 0) throw nb::python_error();
+  if (static_cast<size_t>(size) > kMaxItems) {
+    fail(ErrorCode::kShapeMismatch, describe(sequence) + " has " + std::to_string(size) +
+                                        " items; expected fewer than 2**31. Put them into an array");
+  }
+  nb::list items;
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    nb::object item = nb::steal(PySequence_GetItem(sequence.ptr(), i));
+    if (!item.is_valid()) throw nb::python_error();
+    items.append(item);
+  }
+  return items;
+}
+
 /// Tensors in nested lists, stacked along new leading axes.
-Tensor stack(nb::handle value, std::optional<DType> dtype) {
+bool holds_tensors(nb::handle value);
+
+/// `parts_so_far`: how many were stacked so far. Lists without tensors are read as a whole.
+Tensor stack(nb::handle value, std::optional<DType> dtype, size_t* parts_so_far, size_t depth = 1) {
+  constexpr size_t kMaxParts = size_t{1} << 20;
+  if (depth > kMaxDepth) too_deep();
   Tensors parts;
-  for (nb::handle item : value) {
-    Tensor part = is_list(item) ? stack(item, dtype) : make_tensor(item, dtype);
+  for_items(value, [&](nb::handle item) {
+    if (++*parts_so_far > kMaxParts) {
+      fail(ErrorCode::kShapeMismatch,
+           "nested lists hold more than 2**20 tensors and numbers beside tensors; expected fewer. "
+           "Stack the tensors in parts");
+    }
+    const bool deeper = is_list(item) && holds_tensors(item);
+    Tensor part = deeper ? stack(item, dtype, parts_so_far, depth + 1) : make_tensor(item, dtype);
     if (!dtype) dtype = part.dtype();
     Shape shape({Dim(1)});
     for (Dim dim : part.shape()) shape.push_back(dim);
     parts.push_back(recorded([&] { return apply_op("reshape", {&part, 1}, {{"shape", shape}})[0]; }));
-  }
+  });
   return recorded([&] { return apply_op("concat", parts, {{"axis", int64_t{0}}})[0]; });
 }
 
-bool holds_tensors(nb::handle value) {
+/// `seen`: lists that were looked into. A list may be in others many times, or in itself.
+bool holds_tensors(nb::handle value, std::unordered_set<PyObject*>* seen, size_t depth = 0) {
   if (!is_list(value)) return is_tensor(value) || nb::isinstance<Variable>(value);
-  for (nb::handle item : value) {
-    if (holds_tensors(item)) return true;
-  }
-  return false;
+  if (depth >= kMaxDepth) too_deep();
+  seen->insert(value.ptr());
+  bool found = false;
+  for_items(value, [&](nb::handle item) {
+    if (found || (is_list(item) && seen->count(item.ptr()) > 0)) return;
+    found = holds_tensors(item, seen, depth + 1);
+  });
+  return found;
+}
+
+bool holds_tensors(nb::handle value) {
+  std::unordered_set<PyObject*> seen;
+  return holds_tensors(value, &seen);
 }
 
 Tensor cast_to(const Tensor& tensor, DType dtype) {
@@ -338,6 +426,23 @@ std::vector<char> gather_elements(const char* from, size_t element,
   return out;
 }
 
+namespace {
+
+/// What __array__ gave, which must be an array and not another object that has __array__.
+HostElements read_own_array(nb::handle value, std::optional<DType> dtype) {
+  nb::object array = value.attr("__array__")();
+  HostElements out;
+  if (read_buffer(array, &out) || read_array_interface(array, &out)) return out;
+  if (nb::hasattr(array, "dtype") && nb::hasattr(array, "tolist")) {
+    return read_object_array(array, dtype);
+  }
+  fail(ErrorCode::kDTypeMismatch, "__array__ of " + describe(value) + " returned " +
+                                      describe(array) + "; expected a NumPy array. Correct that "
+                                      "method, or convert the object yourself");
+}
+
+}  // namespace
+
 HostElements read_elements(nb::handle value, std::optional<DType> dtype) {
   if (is_exact_scalar(value)) return read_leaves({}, {nb::borrow(value)}, dtype);
   if (is_list(value)) return read_list(value, dtype);
@@ -348,9 +453,10 @@ HostElements read_elements(nb::handle value, std::optional<DType> dtype) {
   if (nb::hasattr(value, "dtype") && nb::hasattr(value, "tolist")) {
     return read_object_array(value, dtype);
   }
-  if (nb::hasattr(value, "__array__")) return read_elements(value.attr("__array__")(), dtype);
-  if (!number_of(value) && !is_text(value) && PySequence_Check(value.ptr())) {
-    return read_list(nb::list(nb::borrow(value)), dtype);  // range and the like
+  if (nb::hasattr(value, "__array__")) return read_own_array(value, dtype);
+  const bool is_sequence = PySequence_Check(value.ptr()) && !PyIndex_Check(value.ptr());
+  if (is_sequence && !is_text(value) && !number_of(value)) {
+    return read_list(items_of(value), dtype);
   }
   return read_leaves({}, {nb::borrow(value)}, dtype);
 }
@@ -364,7 +470,8 @@ Tensor make_tensor(nb::handle value, std::optional<DType> dtype, Device device, 
     return recorded([&] { return tensor.to(device); });
   }
   if (is_list(value) && holds_tensors(value)) {
-    Tensor tensor = stack(value, dtype);
+    size_t parts = 0;
+    Tensor tensor = stack(value, dtype, &parts);
     return device.is_set() ? recorded([&] { return tensor.to(device); }) : tensor;
   }
   HostElements elements = read_elements(value, dtype);

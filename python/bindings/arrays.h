@@ -23,6 +23,10 @@ struct HostElements {
 };
 
 /// Reads anything that holds host data. `dtype`: element type for Python numbers; arrays keep theirs.
+/// Lists are read as they are stored, whatever a subclass says of them. Throws kShapeMismatch for
+/// lists that are ragged, more than 64 deep or without an end, kDTypeMismatch for what is no number,
+/// kBadAttribute for integers that do not fit; what the object itself raises comes out. Warns where
+/// a float overflows float32 that nobody asked for.
 HostElements read_elements(nb::handle value, std::optional<DType> dtype);
 
 /// A tensor of `value`: Tensors as they are, Variables read, host data copied. While a function is

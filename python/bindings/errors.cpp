@@ -2,6 +2,9 @@
 // Errors of the library as Python exceptions. The classes are Python's (tracefire/errors.py).
 #include <deque>
 
+#include <new>
+#include <stdexcept>
+
 #include "python/bindings/common.h"
 
 namespace tracefire::python {
@@ -126,6 +129,20 @@ void drop_kept_exceptions() {
   kept().interrupt = nb::object();
 }
 
+namespace {
+
+void raise_no_memory() {
+  try {
+    fail(ErrorCode::kOutOfMemory,
+         "the memory of this machine does not hold what was asked for; expected data that fits. "
+         "Use smaller arrays or batches");
+  } catch (const Error& e) {
+    raise(e);
+  }
+}
+
+}  // namespace
+
 void set_python_error() {
   try {
     throw;
@@ -139,7 +156,9 @@ void set_python_error() {
                                                                     : PyExc_ValueError,
                     e.what());
   } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
+    raise_no_memory();
+  } catch (const std::length_error&) {
+    raise_no_memory();
   } catch (const std::exception& e) {
     PyErr_SetString(PyExc_RuntimeError, e.what());
   }
@@ -152,6 +171,10 @@ void bind_errors(nb::module_& m) {
       std::rethrow_exception(error);
     } catch (const Error& e) {
       raise(e);
+    } catch (const std::bad_alloc&) {
+      raise_no_memory();
+    } catch (const std::length_error&) {  // more elements than there are addresses
+      raise_no_memory();
     }
   });
   m.def("error_catalogue", &error_catalogue,

@@ -2,6 +2,7 @@
 // The proof: where the work was done.
 #include "tracefire/observe.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
 #include "python/bindings/common.h"
@@ -44,6 +45,10 @@ void bind_observe(nb::module_& m) {
       });
   m.def("proof", [] { return unlocked([] { return proof(); }); },
         "Everything since the start of the process or the last reset_proof().");
+  m.def("manifest", [](const std::string& commit, std::optional<uint64_t> seed, bool all) {
+    return unlocked([&] { return manifest({commit, seed, all}); });
+  }, nb::arg("commit") = "", nb::arg("seed") = nb::none(), nb::arg("all_libraries") = false,
+        "What a result was made with, as JSON.");
   m.def("reset_proof", [] { unlocked([] { reset_proof(); }); });
 }
 

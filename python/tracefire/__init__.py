@@ -21,6 +21,7 @@ from tracefire._core import proof
 from tracefire._core import reset_proof
 from tracefire._core import stop_gradient
 from tracefire._core import tensor
+from tracefire._manifest import manifest
 from tracefire._tape import GradientTape
 from tracefire._tape import custom_gradient
 
@@ -46,6 +47,7 @@ __all__ = [
     "device",
     "errors",
     "fetch",
+    "manifest",
     "profiler",
     "proof",
     "reset_proof",

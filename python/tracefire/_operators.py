@@ -5,6 +5,7 @@ from tracefire import _core
 from tracefire import _ops
 from tracefire import _dtypes
 from tracefire import _indexing
+from tracefire import errors
 
 
 
@@ -18,13 +19,32 @@ def _operands(a, b):
     elif hasattr(b, "__array__") or isinstance(b, (list, tuple)):
         if hasattr(b, "assign"):  # a variable knows better which value it has now
             return None
-        b = _core.tensor(b)
+        given, b = b, _core.tensor(b)
         # NumPy arrays are 64 bits wide by habit rather than by choice.
         same_kind = _dtypes.is_float(a.dtype) == _dtypes.is_float(b.dtype)
         dtype = a.dtype if same_kind and b.dtype != "bool" else _dtypes.promote(a.dtype, b.dtype)
+        if "int" in dtype and dtype != b.dtype:
+            _check_range(given, dtype)
     else:
         return None
     return cast(a, dtype), cast(b, dtype)
+
+
+def _check_range(values, dtype):
+    """Integers of an array beside a tensor fit the tensor's dtype, as Python's must."""
+    import numpy as np
+
+    values, info = np.asarray(values), np.iinfo(dtype)
+    if values.dtype.kind not in "iu" or not values.size:
+        return
+    low, high = int(values.min()), int(values.max())
+    if low < info.min or high > info.max:
+        raise errors.raised_here(
+            "BadAttribute",
+            f"an array from {low} to {high} was combined with a tensor of {dtype}",
+            f"numbers from {info.min} to {info.max}",
+            "Cast the tensor to a wider dtype first",
+        )
 
 
 def cast(x, dtype):
@@ -104,6 +124,7 @@ _BINARY = {
     "or": ("bitwise_or", "logical_or", False),
     "xor": ("bitwise_xor", "logical_xor", False),
     "lshift": ("shift_left", "", False),
+    "rshift": ("shift_right", "", False),
 }
 _COMPARE = {
     "eq": "equal",

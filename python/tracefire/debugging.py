@@ -5,7 +5,8 @@ from tracefire import _core
 
 
 def set_log_device_placement(enabled):
-    """Prints, for every operation that runs, its device and kernel to stderr."""
+    """Prints every operation that runs, in call order, to stderr, with its device and, where it did
+    not run on the device that was wanted, the reason."""
     _core.set_log_device_placement(bool(enabled))
 
 

@@ -17,6 +17,7 @@ import sys
 os.environ["KERAS_BACKEND"] = "tracefire"
 
 import keras_tracefire  # noqa: E402, F401
+import tracefire  # noqa: E402
 from tracefire import _core  # noqa: E402
 
 LEAST_ACCURACY = 0.95
@@ -82,27 +83,61 @@ def train(epochs, batch, seed):
     return float(accuracy), sizes, rows
 
 
-def manifest(seed):
-    import keras
-    import numpy as np
+def whole_number(least, most):
+    """Reads a number as people write it: no sign, no blanks, no underscores."""
 
-    return {
-        "trained by": f"Keras {keras.__version__}",
-        "Python": sys.version.split()[0],
-        "NumPy": np.__version__,
-        "seed": str(seed),
-    }
+    def read(text):
+        if text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most:
+            return int(text)
+        raise argparse.ArgumentTypeError(f"{text[:50]!r} was given. A whole number of {least} to {most} was expected.")
+
+    return read
+
+
+def file_name(text):
+    if text in ("", "-") or "\0" in text:
+        raise argparse.ArgumentTypeError(f"{text!r} was given. The name of a file was expected.")
+    return text
+
+
+def write(path, result):
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(result, file, indent=1)
+        file.write("\n")
+
+
+def check_output(path):
+    """Raises OSError where write() would, and leaves everything as it is."""
+    there = os.path.lexists(path)
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK, 0o666))
+    if not there:
+        os.unlink(path)
+
+
+def cannot_write(path, problem):
+    shown = path[:200].encode("utf-8", "backslashreplace").decode()
+    say(
+        f"tracefire: error: [TF-E0404] the file {shown} cannot be written: {problem.strerror}. "
+        "A place that this user may write to was expected."
+    )
+    return 1
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(prog="python -m tracefire.demo", description=__doc__.splitlines()[0])
-    parser.add_argument("--epochs", type=int, default=40)
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", metavar="FILE", help="also write the result there")
+    parser = argparse.ArgumentParser(
+        prog="python -m tracefire.demo", description=__doc__.splitlines()[0], allow_abbrev=False
+    )
+    most = 2**31 - 1
+    parser.add_argument("--epochs", type=whole_number(1, most), default=40, metavar="N")
+    parser.add_argument("--batch", type=whole_number(1, most), default=64, metavar="N")
+    parser.add_argument("--seed", type=whole_number(0, 2**32 - 1), default=1, metavar="N")
+    parser.add_argument("--json", type=file_name, metavar="FILE", help="also write the result there")
     options = parser.parse_args(arguments)
-    if options.epochs < 1 or options.batch < 1:
-        parser.error("--epochs and --batch must be at least 1")
+    if options.json is not None:
+        try:
+            check_output(options.json)  # not after minutes of training
+        except OSError as problem:
+            return cannot_write(options.json, problem)
 
     say("devices: " + ", ".join(_core.list_devices()))
     reason = _core.why_no_gpu()
@@ -113,7 +148,8 @@ def main(arguments=None):
     proof = _core.proof()
     report = json.loads(proof.json())
     print(proof)
-    if options.json:
+    failed = 0
+    if options.json is not None:
         result = {
             "schema": "tracefire.demo/1",
             "accuracy": round(accuracy, 4),
@@ -124,15 +160,16 @@ def main(arguments=None):
             "devices": _core.list_devices(),
             "why_no_gpu": reason,
             "history": history,
-            "manifest": manifest(options.seed),
             "proof": report,
+            "manifest": tracefire.manifest(seed=options.seed),
         }
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(result, file, indent=1)
-            file.write("\n")
+        try:
+            write(options.json, result)
+        except OSError as problem:
+            failed = cannot_write(options.json, problem)
     print(f"accuracy {accuracy:.4f}")
     print(f"verdict {report['verdict']}", flush=True)
-    return 0 if accuracy >= LEAST_ACCURACY and report["verdict"] in VERDICTS else 1
+    return failed if accuracy >= LEAST_ACCURACY and report["verdict"] in VERDICTS else 1
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ def check(settings):
             fail(s["name"], "has no doc")
 
 
-def render(settings):
+def render(settings, others):
     q = json.dumps
     lines = ["// Generated from schema/settings.json; do not edit.", "#pragma once",
              "#include <cstdint>", "#include <string>", "namespace tracefire {"]
@@ -58,7 +58,10 @@ def render(settings):
         lines.append(f"  {{{q(s['name'])}, SettingType::k{camel(s['type'])}, {q(text_of(s['default']))}, "
                      f"{q(values)}, {float(s.get('min', -1e300))}, {float(s.get('max', 1e300))}, "
                      f"{q(s.get('unit', ''))}, {q(s['doc'])}}},")
-    lines += ["};", f"inline constexpr int kSettingCount = {len(settings)};", "namespace settings {",
+    lines += ["};", f"inline constexpr int kSettingCount = {len(settings)};",
+              "/// Variables that begin like settings and are none; * stands for any end.",
+              "inline constexpr const char* kOtherVariables[] = {", *(f"  {q(o['name'])}," for o in others), "};",
+              "namespace settings {",
               "namespace detail {", "int64_t integer(int index);", "double real(int index);",
               "std::string text(int index);", "}  // namespace detail"]
     for i, s in enumerate(settings):
@@ -76,9 +79,9 @@ def render(settings):
 
 
 def make(root):
-    settings = _generator.load(root, INPUT)["settings"]
-    check(settings)
-    return [render(settings)]
+    schema = _generator.load(root, INPUT)
+    check(schema["settings"])
+    return [render(schema["settings"], schema["other_variables"])]
 
 
 def main():

@@ -26,9 +26,11 @@ def listed_commands():
 COMMANDS = listed_commands()
 HARMLESS = ["devices", "explain", "settings", "version", "completion", "help"]  # run nothing for long
 JSON_COMMANDS = {
+    "check": [["--no-tests", "--quiet", "true"]],
     "devices": [[], ["--libraries"]],
     "doctor": [["--root", "TREE"]],
     "explain": [[], ["TF-E0101"], ["103", "kShapeMismatch"]],
+    "manifest": [[], ["--set", "threads=2"]],
     "profile": [["--quiet", "true"]],
     "prove": [["--quiet", "true"]],
     "settings": [[], ["threads"]],
@@ -116,6 +118,12 @@ def test_the_schema_checker_finds_what_is_wrong(cli):
         (["devices", "--set", "threads"], "NAME=VALUE"),
         (["devices", "--set", "threads=many"], "the setting threads cannot be 'many'"),
         (["devices", "--set", "thread=1"], "Did you mean 'threads'?"),
+        (["devices", "--set", "disabled_passes=nosuch"], "expected, separated by commas: raise_softmax, simplify, fuse"),
+        (["devices", "--set", "disabled_passes=fuse,place"], "'place', without which no program can be made"),
+        (["demo", "--json", ""], "--json was given ''. The name of a file"),
+        (["demo", "--json", "-"], "--json was given '-'. The name of a file"),
+        (["check", "--html", ""], "--html was given ''. The name of a file"),
+        (["check", "--framework", "caffe"], "One of tensorflow|torch|jax|keras|tracefire was expected"),
         (["settings", "thread"], "Did you mean 'threads'?"),
         (["explain", "9999"], "The nearest is TF-E0901 (Internal)"),
         (["explain", "kShapeMismtch"], "The nearest is TF-E0101 (ShapeMismatch)"),
@@ -250,9 +258,9 @@ def test_columns_are_aligned(cli):
 
 
 def test_stdout_has_the_data_alone(cli):
-    done = cli("devices", "--json", env={"TRACEFIRE_THREADS": "lots"})
+    done = cli("devices", "--json", env={"TRACEFIRE_THREAD": "2"})
     json.loads(done.out)
-    assert "the setting threads cannot be 'lots'" in done.err
+    assert "Did you mean TRACEFIRE_THREADS?" in done.err
 
 
 def test_a_closed_stdout_is_an_error_and_a_closed_stderr_is_none(cli):

@@ -75,10 +75,58 @@ def test_wrong_numbers_are_refused_before_anything_runs(cli, words):
     assert done.out == "" and "TF-E0502" in done.err and "devices" not in done.err
 
 
-def test_a_result_that_cannot_be_written_is_an_error(cli):
-    done = cli("demo", "--epochs", "1", "--json", "/nonexistent/demo.json", status=1)
-    assert "[TF-E0404] the file /nonexistent/demo.json cannot be written: No such file or directory" in done.err
-    assert "accuracy" not in done.out
+@pytest.mark.parametrize(
+    "path, said",
+    [
+        ("/nonexistent/demo.json", "No such file or directory"),
+        ("/", "Is a directory"),
+        ("x" * 300, "File name too long"),
+    ],
+)
+def test_where_the_result_cannot_be_written_nothing_is_trained(cli, path, said):
+    done = cli("demo", "--json", path, status=1)
+    assert "[TF-E0404] the file " in done.err and said in done.err
+    assert "epoch" not in done.err and done.out == ""
+
+
+def test_looking_for_a_place_changes_nothing(cli, tmp_path):
+    new, old = tmp_path / "new.json", tmp_path / "old.json"
+    old.write_text("old")
+    for path in (new, old):
+        cli("demo", "--json", path, "--epochs", "x", status=2)
+        status, _, _ = interrupted_after(1, "--epochs", "1000000", "--json", str(path))
+        assert status == 130
+    assert not new.exists() and old.read_text() == "old"
+
+
+def test_a_full_disk_loses_the_file_and_not_the_result(cli):
+    done = cli("demo", "--epochs", "1", "--json", "/dev/full", status=1)
+    assert "[TF-E0404] the file /dev/full cannot be written: No space left on device" in done.err
+    assert re.search(r"^accuracy 0\.\d{4}\nverdict \S+\n\Z", done.out, re.M)
+
+
+def test_the_result_carries_what_it_was_made_with(cli, tmp_path):
+    env = {"TRACEFIRE_MATMUL_PRECISION": "highest"}
+    cli("demo", "--epochs", "1", "--seed", "7", "--json", tmp_path / "d.json", status=1, env=env)
+    made_with = json.loads((tmp_path / "d.json").read_text())["manifest"]
+    assert not list(errors(made_with, SCHEMAS["tracefire.manifest/1"]))
+    assert made_with["seed"] == 7 and made_with["precision"] == "highest" and made_with["python"] is None
+    (changed,) = made_with["settings"]
+    assert changed == {"name": "matmul_precision", "value": "highest", "source": "environment"}
+
+
+@pytest.mark.parametrize("word", ["", " 1", "1 ", "+1", "1e3", "0x10", "-0", "\u0663", "1_000", "9" * 30, "nan"])
+@pytest.mark.parametrize("option", ["--epochs", "--batch", "--seed"])
+def test_what_is_no_number_is_refused(cli, option, word):
+    if (option, word) == ("--seed", "-0"):
+        return  # zero
+    done = cli("demo", option, word, status=2)
+    assert f"TF-E0502] {option} was given '" in done.err and done.out == ""
+
+
+def test_a_batch_larger_than_the_data_is_all_of_it(cli):
+    done = cli("demo", "--epochs", "1", "--batch", str(2**63 - 1), status=1)
+    assert "verdict" in done.out
 
 
 def interrupted_after(lines, *words):

@@ -83,6 +83,41 @@ def test_a_wrong_file_is_an_error_that_names_the_line(cli, text, line, said):
     assert hint == "tracefire: hint: `tracefire explain TF-E0503` says more."
 
 
+@pytest.mark.parametrize(
+    "name, value, said",
+    [
+        ("THREADS", "lots", "A whole number of at least 0 and at most 1024 was expected"),
+        ("DEVICE_POLICY", "Soft", "One of soft|strict was expected"),
+        ("LOG_LEVEL", "loud", "One of debug|info|warning|error|off was expected"),
+        ("DISABLED_PASSES", "nosuch", "'nosuch', which is no pass"),
+        ("DISABLED_PASSES", "inline_calls", "without which no program can be made"),
+        ("LOG_DEVICE_PLACEMENT", "", "true or false"),
+        ("GPU_MEMORY_FRACTION", "1.5", "at most 1"),
+    ],
+)
+def test_a_wrong_variable_is_an_error_like_a_wrong_file(cli, name, value, said):
+    for command in ("devices", "settings", "version", "manifest"):
+        done = cli(command, status=1, env={f"TRACEFIRE_{name}": value})
+        assert done.out == ""
+        message, hint = done.err.splitlines()
+        assert message.startswith(f"tracefire: error: [TF-E0503] environment variable TRACEFIRE_{name}: the setting ")
+        assert said in message and hint.endswith("`tracefire explain TF-E0503` says more.")
+    for words in (["--help"], ["explain", "101"], ["completion", "bash"]):
+        assert cli(*words, env={f"TRACEFIRE_{name}": value}).err == ""
+
+
+def test_what_serves_other_programs_says_it_and_goes_on(cli):
+    done = cli("prove", "--quiet", "true", env={"TRACEFIRE_THREADS": "lots"})
+    assert done.err.startswith("tracefire: warning: [TF-E0503] environment variable TRACEFIRE_THREADS")
+    assert len(done.err.splitlines()) == 1
+
+
+def test_a_flag_starts_the_placement_log(cli):
+    done = cli("demo", "--epochs", "1", "--set", "log_device_placement=yes", status=1)
+    assert "Executing op MatMul in device /job:localhost/replica:0/task:0/device:" in done.err
+    assert "Executing op" not in cli("demo", "--epochs", "1", status=1).err
+
+
 def test_a_wrong_file_hides_no_help(cli):
     cli.config("nonsense\n")
     for words in (["--help"], ["devices", "--help"], ["explain", "TF-E0503"], ["completion", "bash"], ["--version"]):

@@ -15,12 +15,14 @@ class Environment {
  public:
   explicit Environment(std::vector<std::pair<std::string, std::string>> variables)
       : variables_(std::move(variables)) {
+    setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
     for (const auto& [name, value] : variables_) setenv(name.c_str(), value.c_str(), 1);
     set_log_sink([this](LogLevel, const std::string& line) { lines.push_back(line); });
     reset_settings();
   }
   ~Environment() {
     for (const auto& [name, value] : variables_) unsetenv(name.c_str());
+    unsetenv("XDG_CONFIG_HOME");
     reset_settings();
     set_log_sink({});
   }
@@ -104,14 +106,69 @@ TEST_CASE("wrong values are refused with what was expected") {
   CHECK_FALSE(setting_text("thread").ok());
 }
 
-TEST_CASE("wrong environment variables are said, and have no effect") {
-  Environment env({{"TRACEFIRE_THREADS", "lots"}, {"TRACEFIRE_THREAD", "2"}});
-  CHECK(settings::threads() == 0);
-  REQUIRE(env.lines.size() == 2);
-  std::string both = env.lines[0] + env.lines[1];
-  CHECK(both.find("environment variable TRACEFIRE_THREADS: the setting threads cannot be 'lots'") !=
+TEST_CASE("a wrong value in the environment is an error where work begins") {
+  Environment env({std::pair<std::string, std::string>("TRACEFIRE_THREADS", "lots")});
+  CHECK(env.lines.empty());  // nothing is said twice
+  const Status problem = settings_problem();
+  REQUIRE_FALSE(problem.ok());
+  CHECK(problem.code() == ErrorCode::kBadSetting);
+  CHECK(problem.message().find(
+            "environment variable TRACEFIRE_THREADS: the setting threads cannot be 'lots'. A whole "
+            "number of at least 0 and at most 1024") == 0);
+  CHECK(settings_problems().size() == 1);
+  // Another setting does not mend it, a weaker source neither; the program's own value does.
+  CHECK(set_setting("deterministic", "true").ok());
+  CHECK(set_setting("threads", "2", SettingSource::kUserFile).ok());
+  CHECK_FALSE(set_setting("threads", "-1").ok());
+  CHECK_FALSE(settings_problem().ok());
+  CHECK(set_setting("threads", "2").ok());
+  CHECK(settings_problem().ok());
+  CHECK(settings::threads() == 2);
+}
+
+TEST_CASE("a variable that is no setting is said once, with the nearest name") {
+  Environment env({{"TRACEFIRE_THREAD", "2"},
+                   {"TRACEFIRE_LOGDEVICEPLACEMENT", "1"},
+                   {"TRACEFIRE_SOMETHING_ELSE_ALTOGETHER", "1"},
+                   {"TRACEFIRE_PROVE_DIR", "x"},
+                   {"TRACEFIRE_", "x"}});
+  settings::threads();
+  settings::threads();
+  CHECK(settings_problem().ok());
+  REQUIRE(env.lines.size() == 4);
+  std::string all;
+  for (const std::string& line : env.lines) {
+    all += line;
+    CHECK(line.find("tracefire: warning: the environment variable TRACEFIRE_") == 0);
+  }
+  CHECK(all.find("TRACEFIRE_THREAD belongs to no setting and has no effect. Did you mean "
+                 "TRACEFIRE_THREADS?") != std::string::npos);
+  CHECK(all.find("Did you mean TRACEFIRE_LOG_DEVICE_PLACEMENT?") != std::string::npos);
+  CHECK(all.find("ALTOGETHER belongs to no setting and has no effect. `tracefire settings`") !=
         std::string::npos);
-  CHECK(both.find("Did you mean TRACEFIRE_THREADS?") != std::string::npos);
+  CHECK(all.find("PROVE_DIR") == std::string::npos);
+}
+
+TEST_CASE("whoever reads a text may say more about it, and hear of its changes") {
+  Environment env({std::pair<std::string, std::string>("TRACEFIRE_CACHE_DIRECTORY", "odd")});
+  static int changes;
+  changes = 0;
+  observe_setting("cache_directory", [] { ++changes; });
+  set_setting_check("cache_directory", [](std::string_view value) {
+    if (value != "odd" && value != "odder") return Status();
+    return error(ErrorCode::kBadSetting, "it is odd");
+  });
+  CHECK(settings_problem().message() ==
+        "environment variable TRACEFIRE_CACHE_DIRECTORY: it is odd");
+  CHECK(settings::cache_directory().empty());
+  CHECK_FALSE(set_setting("cache_directory", "odder").ok());
+  CHECK_FALSE(check_setting("cache_directory", "odder").ok());
+  CHECK(changes == 0);
+  CHECK(set_setting("cache_directory", "even").ok());
+  CHECK(changes == 1);
+  CHECK(settings_problem().ok());
+  set_setting_check("cache_directory", [](std::string_view) { return Status(); });
+  observe_setting("cache_directory", nullptr);
 }
 
 TEST_CASE("lines are filtered by level, kept to one line, and said once a key") {
@@ -120,9 +177,9 @@ TEST_CASE("lines are filtered by level, kept to one line, and said once a key") 
   CHECK_FALSE(log_enabled(LogLevel::kDebug));
   CHECK_FALSE(log_enabled(LogLevel::kOff));
   log_line(LogLevel::kDebug, "not this");
-  log_line(LogLevel::kInfo, "two\nlines\r");
+  log_line(LogLevel::kInfo, "two\nlines\r \x1b[31m");
   REQUIRE(env.lines.size() == 1);
-  CHECK(env.lines[0] == "tracefire: info: two | lines");
+  CHECK(env.lines[0] == "tracefire: info: two | lines \\x1b[31m");
   CHECK(say_once("base_settings/key", "first"));
   CHECK_FALSE(say_once("base_settings/key", "second"));
   REQUIRE(env.lines.size() == 2);

@@ -2,38 +2,59 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include "core/base/settings_file.h"
 
 namespace tracefire {
 namespace {
 
-/// Settings as they are without files, before and after a test.
-struct Fresh {
-  Fresh() { reset_settings(); }
-  ~Fresh() { reset_settings(); }
+/// The user's settings file, with this text while it lives.
+class UserFile {
+ public:
+  explicit UserFile(const std::string& text) {
+    char folder[] = "/tmp/tracefire_settings_XXXXXX";
+    folder_ = mkdtemp(folder);
+    std::filesystem::create_directories(folder_ + "/tracefire");
+    std::ofstream(path()) << text;
+    setenv("XDG_CONFIG_HOME", folder_.c_str(), 1);
+    reset_settings();
+  }
+  ~UserFile() {
+    unsetenv("XDG_CONFIG_HOME");
+    std::filesystem::remove_all(folder_);
+    reset_settings();
+  }
+  UserFile(const UserFile&) = delete;
+  UserFile& operator=(const UserFile&) = delete;
+  std::string path() const { return folder_ + "/tracefire/config"; }
+
+ private:
+  std::string folder_;
 };
 
-TEST_CASE("settings files: the user's wins over the system's, whichever is read first") {
-  const Fresh fresh;
-  CHECK(apply_settings_text("threads = 2\ndeterministic = true\n", "u", SettingSource::kUserFile)
-            .ok());
-  CHECK(apply_settings_text("threads = 3\ncuda_path = /a\n", "s", SettingSource::kSystemFile).ok());
-  CHECK(settings::threads() == 2);
-  CHECK(settings::deterministic());
-  CHECK(settings::cuda_path() == "/a");
-  CHECK(setting_source("cuda_path").value() == SettingSource::kSystemFile);
-  CHECK(std::string(setting_source_name(SettingSource::kSystemFile)) == "system file");
+TEST_CASE("settings files: the library reads the user's, and the environment wins over it") {
+  setenv("TRACEFIRE_MAX_PENDING_NODES", "5", 1);
+  {
+    const UserFile file("threads = 2\nmax_pending_nodes = 7\n");
+    CHECK(settings_problem().ok());
+    CHECK(settings::threads() == 2);
+    CHECK(settings::max_pending_nodes() == 5);
+    CHECK(setting_source("threads").value() == SettingSource::kUserFile);
+    CHECK(setting_source("max_pending_nodes").value() == SettingSource::kEnvironment);
+  }
+  unsetenv("TRACEFIRE_MAX_PENDING_NODES");
+  reset_settings();
 }
 
-TEST_CASE("settings files: a file with a mistake changes nothing") {
-  const Fresh fresh;
-  const Status status =
-      apply_settings_text("threads = 2\nthreads_ = 3\n", "the/file", SettingSource::kUserFile);
-  REQUIRE_FALSE(status.ok());
-  CHECK(status.code() == ErrorCode::kBadSetting);
-  CHECK(status.message().find("the/file:2: ") == 0);
-  CHECK(status.message().find("Did you mean 'threads'?") != std::string::npos);
+TEST_CASE("settings files: a file with a mistake changes nothing and is a problem") {
+  const UserFile file("threads = 2\nthreads_ = 3\n");
+  const Status problem = settings_problem();
+  REQUIRE_FALSE(problem.ok());
+  CHECK(problem.code() == ErrorCode::kBadSetting);
+  CHECK(problem.message().find(file.path() + ":2: ") == 0);
+  CHECK(problem.message().find("Did you mean 'threads'?") != std::string::npos);
   CHECK(settings::threads() == 0);
 }
 
@@ -64,9 +85,11 @@ TEST_CASE("settings files: the system's is looked for first, and only absolute f
 }
 
 TEST_CASE("settings files: one that is not there is no error") {
-  CHECK(read_settings_file({"/nonexistent/tracefire/config", SettingSource::kUserFile}).ok());
-  CHECK(read_settings_file({"/dev/null/config", SettingSource::kUserFile}).ok());
-  const Status device = read_settings_file({"/dev/zero", SettingSource::kUserFile});
+  std::string warning;
+  CHECK(read_settings_file("/nonexistent/tracefire/config", &warning).value().empty());
+  CHECK(read_settings_file("/dev/null/config", &warning).value().empty());
+  CHECK(warning.empty());
+  const Status device = read_settings_file("/dev/zero", &warning).status();
   REQUIRE_FALSE(device.ok());
   CHECK(device.code() == ErrorCode::kFileNotFound);
 }

@@ -139,7 +139,7 @@ TEST_CASE("events reach those who subscribe, until they unsubscribe") {
   run.repeats = 64;
   events.publish(run);
   events.publish(CopyEvent{CopyKind::kHostToDevice, 12, "test"});
-  events.publish_synchronize(Device{Device::kGpu, 0});
+  events.publish_synchronize(Device{Device::kGpu, 0}, 0);
   events.unsubscribe(id);
   events.publish(run);
   CHECK(events.active() == active_before);
@@ -158,8 +158,8 @@ TEST_CASE("a subscriber may unsubscribe itself") {
     events.unsubscribe(id);
   };
   id = events.subscribe(subscriber);
-  events.publish_synchronize({});
-  events.publish_synchronize({});
+  events.publish_synchronize({}, 0);
+  events.publish_synchronize({}, 0);
   CHECK(calls == 1);
 }
 
@@ -170,7 +170,7 @@ TEST_CASE("after unsubscribing, no thread is inside the callback [threads]") {
   std::vector<std::thread> publishers;
   for (int i = 0; i < 3; ++i) {
     publishers.emplace_back([&] {
-      while (!stop) events.publish_synchronize({});
+      while (!stop) events.publish_synchronize({}, 0);
     });
   }
   for (int round = 0; round < 200; ++round) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 
@@ -74,9 +75,11 @@ TreeOnDisk::TreeOnDisk(const Tree& files) {
       binary_dir() + "/tests/doctor_" + std::to_string(::getpid()) + "_" + std::to_string(++count);
   fs::remove_all(root_);
   fs::create_directories(root_);
+  std::set<std::string> made;  // the same folders hold many files
   for (const auto& [path, content] : files) {
     fs::path full = root_ + path;
-    fs::create_directories(full.parent_path());
+    if (made.insert(full.parent_path().string()).second)
+      fs::create_directories(full.parent_path());
     if (content.is_object() && content.contains("symlink")) {
       fs::create_symlink(content["symlink"].get<std::string>(), full);
     } else {

@@ -43,11 +43,12 @@ TEST_CASE("doctor: links stay inside the tree") {
   TreeOnDisk outside(secret);
   Tree files;
   files["/etc/passwd"] = "inside";
-  for (const auto& [path, target] : std::map<std::string, std::string>{{"/abs", "/etc/passwd"},
-                                                                       {"/up", "../../../../../../etc/passwd"},
-                                                                       {"/loop", "loop2"},
-                                                                       {"/loop2", "loop"},
-                                                                       {"/out", outside.root() + "/secret"}})
+  for (const auto& [path, target] :
+       std::map<std::string, std::string>{{"/abs", "/etc/passwd"},
+                                          {"/up", "../../../../../../etc/passwd"},
+                                          {"/loop", "loop2"},
+                                          {"/loop2", "loop"},
+                                          {"/out", outside.root() + "/secret"}})
     files[path]["symlink"] = target;
   TreeOnDisk tree(files);
   doctor::Root root(tree.root());

@@ -67,6 +67,15 @@ TEST_CASE("doctor: how frameworks were built") {
   CHECK(parse_torch_version("__version__ = '2.9.0+cu128'\ncuda: Optional[str] = '12.8'\n")
             .cuda_version == "12.8");
   CHECK(parse_torch_version("cuda = None\nhip = '6.2'\n").rocm);
+  // Names that __all__ lists are no values of each other.
+  BuildInfo listed = parse_torch_version(
+      "from typing import Optional\n\n__all__ = ['__version__', 'debug', 'cuda', 'git_version', "
+      "'hip', "
+      "'rocm', 'xpu']\n__version__ = '2.11.0+cu130'\ndebug = False\ncuda: Optional[str] = '13.0'\n"
+      "git_version = '70d99e9'\nhip: Optional[str] = None\n");
+  CHECK(listed.framework_version == "2.11.0+cu130");
+  CHECK(listed.cuda_version == "13.0");
+  CHECK_FALSE(listed.rocm);
   CHECK(parse_cuda_version("{\"cuda\":{\"name\":\"CUDA SDK\",\"version\":\"12.2.2\"}}") ==
         "12.2.2");
   CHECK(parse_cuda_version("CUDA Version 10.2.89") == "10.2.89");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // libFuzzer entry: whatever the bytes, they give records within their bounds, and the reports of
-// what was read can be made. The input is a snapshot's body, a window chunk's payload and a
-// session.
+// what was read can be made. The input is a snapshot's body, a window chunk's payload, and a
+// session or the executor's records.
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -41,11 +41,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   parse_windows(chunk, *record);
   Session session;
   if (Result<Session> read = read_session(rest); read.ok()) session = *read;
+  if (Result<OpRecords> ops = parse_op_records(rest); ops.ok()) {
+    record->ops = std::make_shared<const OpRecords>(std::move(*ops));
+  }
   const std::vector<ProcessRecord> records = {*record};
   const Report report = analyse(session, records, "");
   report_text(report);
   report_html(report);
   report_perfetto(report, 1000);
+  report_tensorboard(report, 1000);
   report_json(report).dump(-1, ' ', false, Json::error_handler_t::replace);
   return 0;
 }

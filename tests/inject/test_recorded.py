@@ -8,6 +8,7 @@ import tarfile
 
 import pytest
 
+from test_report import planes_of, trace_of
 from prove_tools import PROVE
 
 ARCHIVE = pathlib.Path(__file__).parent / "recorded" / "records.tar.xz"
@@ -85,3 +86,21 @@ def test_graphs_and_tensor_cores(reports):
     assert on_tensor_cores > 0.8 * sum(k["total_ns"] for k in products)  # it trains in bfloat16
     unused = [k for k in reports["torch_launch_bound"]["kernels"] if k["class"] == "matmul"]
     assert unused and all(k["tensor_cores"] != "yes" for k in unused)  # float32, one row
+
+
+@pytest.mark.parametrize("program", ["torch_graph", "torch_ranks"])
+def test_traces_of_recorded_programs(tmp_path_factory, reports, program):
+    """Kernels of a graph run at once on one stream: no viewer may lose them."""
+    folder = tmp_path_factory.mktemp("traces")
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+    subprocess.run([str(PROVE), "--from", str(folder / "records" / program), "--out", str(folder / "out")],
+                   check=True, capture_output=True, timeout=120)
+    events, processes = trace_of(folder / "out" / "trace.json")
+    assert len(processes) == len(reports[program]["processes"])
+    work = sum(e["ph"] == "X" and e["tid"] >= 1 << 24 for e in events)
+    calls = sum(e["ph"] == "X" and e["tid"] < 1 << 24 for e in events)
+    file, = (folder / "out" / "tensorboard" / "plugins" / "profile" / "prove").iterdir()
+    planes = planes_of(file)
+    assert work == sum(len(line) for name, lines in planes.items() if name.startswith("/device:") for line in lines.values())
+    assert calls == sum(len(line) for line in planes["/host:CPU"].values()) and work > 1000

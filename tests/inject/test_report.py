@@ -6,6 +6,7 @@ import os
 import pathlib
 import shlex
 import shutil
+import socket
 import stat
 import subprocess
 import sys
@@ -18,6 +19,9 @@ sys.path.insert(0, str(ROOT / "tests" / "cli"))
 from json_schema import errors  # noqa: E402
 
 SCHEMA = json.loads((ROOT / "schema" / "cli" / "prove.json").read_text())
+
+
+BUSY = "import time\nend = time.monotonic() + 1\nwhile time.monotonic() < end: sum(range(1000))"
 
 
 @pytest.fixture
@@ -103,24 +107,77 @@ def fields(data):
         yield key >> 3, value
 
 
+def planes_of(path):
+    """{name of a plane: {name of a line: [(event, start in ps, ps)]}} of an XSpace."""
+    planes = {}
+    for plane in (v for n, v in fields(path.read_bytes()) if n == 1):
+        metadata, lines = {}, {}
+        for number, value in fields(plane):
+            if number == 4:
+                entry = dict(fields(value))
+                metadata[entry[1]] = dict(fields(entry[2]))[2].decode()
+                assert dict(fields(entry[2]))[1] == entry[1]
+        for line in (v for n, v in fields(plane) if n == 3):
+            head = dict((n, v) for n, v in fields(line) if n != 4)
+            events = [dict(fields(v)) for n, v in fields(line) if n == 4]
+            assert head[1] > 0 and head[3] > 1_600_000_000_000_000_000  # ns since 1970
+            name = head[2].decode()
+            assert name not in lines
+            lines[name] = [(metadata[e[1]], e.get(2, 0), e.get(3, 0)) for e in events]
+        name = dict((n, v) for n, v in fields(plane) if n == 2)[2].decode()
+        assert name not in planes
+        planes[name] = lines
+    return planes
+
+
 def test_tensorboard_profile(box, tmp_path):
     box.prove("--quiet", "--out", tmp_path / "out", "--", box.program, "training", "20")
-    space = (tmp_path / "out" / "tensorboard" / "plugins" / "profile" / "prove" / "host.xplane.pb").read_bytes()
-    plane, = (v for n, v in fields(space) if n == 1)
-    assert dict(fields(plane))[2].startswith(b"/device:GPU:0")
-    metadata = {}
-    for number, value in fields(plane):
-        if number == 4:
-            entry = dict(fields(value))
-            metadata[entry[1]] = dict(fields(entry[2]))[2].decode()
-    line, = (v for n, v in fields(plane) if n == 3)
-    events = [dict(fields(v)) for n, v in fields(line) if n == 4]
-    counts = {}
-    for event in events:
-        counts[metadata[event[1]]] = counts.get(metadata[event[1]], 0) + 1
-    assert len(events) == 60 and counts["copy"] == 20
-    gemm = next(k for k, v in metadata.items() if "gemm" in v)
-    assert {e[3] for e in events if e[1] == gemm} == {4_660_000_000}  # picoseconds
+    file, = (tmp_path / "out" / "tensorboard" / "plugins" / "profile" / "prove").iterdir()
+    assert file.name == f"{socket.gethostname()}.xplane.pb"
+    planes = planes_of(file)
+    device, host = sorted(planes)
+    assert device.startswith("/device:GPU:0 (pid ") and host == "/host:CPU"
+    events = planes[device]["Stream #7"]
+    assert len(events) == 60 and sum(e[0] == "copy" for e in events) == 20
+    assert {e[2] for e in events if "gemm" in e[0]} == {4_660_000_000}  # picoseconds
+    thread, = planes[host]
+    assert thread.startswith("pid ") and sum(e[0] == "launch" for e in planes[host][thread]) == 40
+
+
+def test_profile_of_ranks(box, tmp_path):
+    box.prove("--quiet", "--out", tmp_path / "out", "--", box.program, "children", "5")
+    file, = (tmp_path / "out" / "tensorboard" / "plugins" / "profile" / "prove").iterdir()
+    names = sorted(planes_of(file))
+    assert names[0].startswith("/device:GPU:0 (rank 0 of 2, pid ") and names[1].startswith("/device:GPU:0 (rank 1 of 2, pid ")
+
+
+def trace_of(path):
+    """Events of a trace as Perfetto's importer wants them: it drops slices that overlap in part."""
+    events = json.loads(path.read_text())["traceEvents"]
+    tracks, processes = {}, {}
+    for e in events:
+        assert e["ph"] in ("M", "X", "C") and isinstance(e["pid"], int) and isinstance(e["name"], str)
+        if e["ph"] == "X":
+            tracks.setdefault((e["pid"], e["tid"]), []).append((e["ts"], e["ts"] + e["dur"]))
+        if e["ph"] == "C":
+            assert all(isinstance(v, (int, float)) for v in e["args"].values())
+        if e["ph"] == "M" and e["name"] == "process_name":
+            assert processes.setdefault(e["pid"], e["args"]["name"]) == e["args"]["name"]
+    for slices in tracks.values():
+        opened = []
+        for start, end in sorted(slices, key=lambda s: (s[0], -s[1])):
+            while opened and opened[-1] <= start + 1e-4:
+                opened.pop()
+            assert not opened or end <= opened[-1] + 1e-2, "slices overlap in part"
+            opened.append(end)
+    return events, processes
+
+
+def test_perfetto_trace(box, tmp_path):
+    box.prove("--quiet", "--out", tmp_path / "out", "--", box.program, "children", "5")
+    events, processes = trace_of(tmp_path / "out" / "trace.json")
+    assert len(processes) == 2 and all(name.startswith("rank ") for name in processes.values())
+    assert sum(e["ph"] == "X" and e["tid"] >= 1 << 24 for e in events) == 2 * 15
 
 
 def test_required_verdict(box, tmp_path):
@@ -141,6 +198,18 @@ def test_ranks_are_merged(box, tmp_path):
     assert sorted(p["rank"] for p in report["processes"]) == [0, 1]
     assert all(p["ranks"] == 2 for p in report["processes"])
     assert report["kernel_count"] == 80
+
+
+CLUSTER = '{"cluster": {"chief": ["a:1"], "worker": ["b:1", "c:1"]}, "task": {"type": "worker", "index": 0}}'
+
+
+@pytest.mark.parametrize("variables", [{"RANK": "1", "WORLD_SIZE": "3", "SLURM_PROCID": "0", "SLURM_NTASKS": "1"},
+                                       {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "3"},
+                                       {"PMI_RANK": "1", "PMI_SIZE": "3"}, {"SLURM_PROCID": "1", "SLURM_NTASKS": "3"},
+                                       {"JAX_PROCESS_ID": "1", "JAX_NUM_PROCESSES": "3"}, {"TF_CONFIG": CLUSTER}])
+def test_every_launchers_rank(box, variables):
+    process, = report_of(box.prove("--json", "--", box.program, "training", "2", **variables))["processes"]
+    assert (process["rank"], process["ranks"]) == (1, 3) and process["title"].startswith("rank 1 of 3, pid ")
 
 
 @pytest.mark.parametrize("variables, state", [({"TF_FAKE_CUPTI_TAKEN": "1"}, "cupti-taken"),
@@ -204,7 +273,7 @@ def container_arguments(box, tmp_path, name, *words):
     return done.stdout.splitlines()
 
 
-@pytest.mark.parametrize("name", ["docker", "podman"])
+@pytest.mark.parametrize("name", ["docker", "podman", "nerdctl"])
 def test_containers_get_what_they_need(box, tmp_path, name):
     words = container_arguments(box, tmp_path, name, "--context", "x", "run", "--rm", "--gpus", "all", "image", "python", "run")
     assert words[:3] == ["--context", "x", "run"] and words[-6:] == ["--rm", "--gpus", "all", "image", "python", "run"]
@@ -221,6 +290,75 @@ def test_containers_get_what_they_need(box, tmp_path, name):
     assert container_arguments(box, tmp_path, name, "ps", "-a") == ["ps", "-a"]
 
 
+def container_report(box, tmp_path, *words):
+    """The report on a container program whose stand-in runs nothing."""
+    (tmp_path / "tools").mkdir(exist_ok=True)
+    tool = tmp_path / "tools" / words[0]
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o755)
+    return report_of(box.prove("--json", "--", *words, PATH=f"{tmp_path / 'tools'}:{os.environ['PATH']}"))
+
+
+@pytest.mark.parametrize("words, at", [(["docker", "compose", "-f", "run", "run", "service", "python"], 4),
+                                       (["docker", "-H", "run", "container", "run", "image"], 4),
+                                       (["docker-compose", "--project-name", "x", "run", "service"], 3),
+                                       (["nerdctl", "--namespace", "n", "run", "image"], 3)])
+def test_sub_commands_are_found_behind_options(box, tmp_path, words, at):
+    found = container_arguments(box, tmp_path, *words)
+    assert found[:at] == words[1:at + 1] and found[at] == "--volume"
+    assert found[-len(words[at + 1:]):] == words[at + 1:]
+
+
+def test_a_container_without_records_proves_nothing(box, tmp_path):
+    for words, needed in ((["docker", "run", "image"], "--gpus all"), (["apptainer", "run", "image.sif"], "--nv")):
+        report = container_report(box, tmp_path, *words)
+        assert report["verdict"] == "unknown" and "left no" in report["reason"]
+        assert any("given no GPU" in n and needed in n for n in report["notes"])
+    report = container_report(box, tmp_path, "podman", "run", "--device", "nvidia.com/gpu=all", "image")
+    assert not any("given no GPU" in n for n in report["notes"])
+    assert any("NVreg_RestrictProfilingToAdminUsers" in n for n in report["notes"])
+    for name in ("sudo", "ssh", "kubectl", "sbatch"):
+        report = container_report(box, tmp_path, name, "x")
+        assert report["verdict"] == "unknown"
+        assert any("--print-env" in n for n in report["notes"])
+
+
+def test_a_cleared_environment_proves_nothing(box, tmp_path):
+    done = box.prove("--json", "--", "sh", "-c", f"exec env -i {sys.executable} -c '{BUSY}'")
+    report = report_of(done)
+    assert report["verdict"] == "unknown" and "did not get the variables" in report["reason"]
+    kept = report_of(box.prove("--json", "--", sys.executable, "-c", BUSY))
+    assert kept["verdict"] == "on-cpu" and kept["reason"] == "no process of the program started CUDA"
+
+
+def test_a_failed_program_is_told(box, tmp_path):
+    report = report_of(box.prove("--json", "--", "sh", "-c", "kill -9 $$"))
+    assert report["exit_status"] == 137
+    assert "status 137" in report["advice"][0]["finding"] and "lack of memory" in report["advice"][0]["actions"][0]
+
+
+def test_others_on_the_gpu_are_named(box, tmp_path):
+    fake = BUILD / "tests" / "libtf_fake_nvml_new.so"
+    if not fake.exists():
+        pytest.skip("the scripted NVML is not built: run make")
+    (tmp_path / "driver").mkdir()
+    (tmp_path / "driver" / "libnvidia-ml.so.1").symlink_to(fake)
+    other = subprocess.Popen(["sleep", "60"])
+    try:
+        script = {"gpus": [{"processes": [{"pid": other.pid, "memory": 5 << 30}, {"pid": 2 ** 22 + 5}]}]}
+        (tmp_path / "nvml.json").write_text(json.dumps(script))
+        done = box.prove("--json", "--", box.program, "training", "60", TRACEFIRE_CUDA_PATH=str(tmp_path / "driver"),
+                         TF_FAKE_NVML=str(tmp_path / "nvml.json"))
+    finally:
+        other.kill()
+        other.wait()
+    report = report_of(done)
+    assert {"pid": other.pid, "gpu": 0, "name": "sleep", "memory_peak": 5 << 30} in report["other_processes"]
+    assert {"pid": 2 ** 22 + 5, "gpu": 0, "name": "", "memory_peak": None} in report["other_processes"]
+    finding, = (a["finding"] for a in report["advice"] if "other processes" in a["finding"])
+    assert "sleep" in finding and "5.00 GiB" in finding and "not visible" in finding
+
+
 def test_apptainer_gets_what_it_needs(box, tmp_path):
     words = container_arguments(box, tmp_path, "apptainer", "exec", "--nv", "image.sif", "python", "x.py")
     assert words[0] == "exec" and words[1] == "--bind" and words[3] == "--env" and words[5:] == ["--nv", "image.sif", "python", "x.py"]
@@ -234,7 +372,7 @@ def test_printed_variables_trace_a_program(box, tmp_path):
     out = tmp_path / "shared folder"
     done = box.prove("--print-env", "--out", out, box.program, "training", "5")
     assert done.returncode == 0
-    for word in ("sudo env", "ssh HOST", "sbatch --export=ALL", "kubectl", "volumeMounts"):
+    for word in ("sudo env", "ssh HOST", "mpirun -x CUDA_INJECTION64_PATH", "srun --export=ALL", "docker run --volume", "sbatch --export=ALL", "kubectl", "volumeMounts"):
         assert word in done.stdout
     script = done.stdout + f"\n{shlex.quote(box.program)} training 5\n"
     subprocess.run(["sh", "-c", script], check=True, env=box.environment, timeout=60)

@@ -91,6 +91,10 @@ TEST_CASE("csv: every error names file, line and column, and what was there") {
     for (const char* part : c.parts) CHECK(text.find(part) != std::string::npos);
   }
   CHECK(failure("a,b\n", {.header = true}).first == 115);
+  const auto twice = failure("a,b, a\n1,2,3\n", {.header = true});
+  CHECK(twice.first == 402);
+  CHECK(twice.second.find("line 1: two columns are called 'a'") != std::string::npos);
+  CHECK(data::parse_csv(",,b\n1,2,3\n", {.header = true}).column("b") == 2);  // without names
   CHECK(failure("1,2\n", {.separator = '.'}).first == 503);
   CHECK(failure("1,2\n3,4\n", {.max_bytes = 5}).first == 402);
   // bytes that are no text are shown as such, never passed on

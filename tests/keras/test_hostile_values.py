@@ -38,7 +38,7 @@ def hostile(name):
         return np.array(some, name)
     info = ml_dtypes.finfo(numpy_dtype(name))
     some = [0.0, 1.0, 0.5, 1.5, 2.5, 3.0, 7.25, 1e-5, 1e-3, 0.1, 10.0, 20.0, 88.8, 150.0, 709.9]
-    some += [1e10, 1e30, 1e-30, 16777217.0, 3e9, 1e300, 1e-300]
+    some += [4.0, 9.5, 26.5, 1e10, 1e30, 1e-30, 16777217.0, 3e9, 1e300, 1e-300]
     some += [float(v) for v in (info.eps, info.tiny, info.smallest_subnormal, info.max)]
     some += [float(info.max) / 4, math.inf]
     some = [v for v in some if v <= float(info.max) or v == math.inf]
@@ -133,6 +133,7 @@ UNARY = {
     "softplus": lambda x: np.logaddexp(x, 0),
     "log_sigmoid": lambda x: -np.logaddexp(-x, 0),
     "erf": np.vectorize(math.erf, otypes=[float]),
+    "erfc": np.vectorize(math.erfc, otypes=[float]),
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "selu": lambda x: 1.0507009873554805 * np.where(x > 0, x, 1.6732632423543772 * np.expm1(x)),
     "elu": lambda x: np.where(x > 0, x, np.expm1(x)),
@@ -428,6 +429,7 @@ def gradient_of(function, x):
         ("arcsinh", lambda x: 1 / np.sqrt(x * x + 1)),
         ("arctanh", lambda x: 1 / (1 - x * x)),
         ("cbrt", lambda x: np.cbrt(x) / (3 * x)),
+        ("erfc", lambda x: -2 / math.sqrt(math.pi) * np.exp(-x * x)),
         ("exp2", lambda x: np.exp2(x) * math.log(2)),
     ],
 )
@@ -443,6 +445,31 @@ def test_gradients_of_what_is_composed(name, slope):
         assert gradient_of(getattr(ops, name), [0.0]) == [1.0]
 
 
+@pytest.mark.parametrize(
+    "name,points,slopes",
+    [
+        ("sinh", [89.0, -89.0], np.cosh([89.0, 89.0])),
+        ("cosh", [89.0, -89.0], np.sinh([89.0, -89.0])),
+        ("arcsin", [1.0, -1.0, 0.0], [math.inf, math.inf, 1]),
+        ("arccos", [1.0, -1.0, 0.0], [-math.inf, -math.inf, -1]),
+        ("arccosh", [1.0, math.inf], [math.inf, 0]),
+        ("arcsinh", [3e38, math.inf, -math.inf, 0], [0, 0, 0, 1]),
+        ("sinc", [0.0, 1e-40, 1e-30], [0, 0, 0]),
+        ("relu6", [0.0, -1.0, 3.0, 7.0], [0, 0, 1, 0]),
+    ],
+)
+def test_gradients_at_the_ends(name, points, slopes):
+    got = gradient_of(getattr(ops, name), points)
+    np.testing.assert_allclose(got, slopes, rtol=2e-5, atol=1e-37)
+
+
+def test_gradients_of_remainders_are_those_of_the_quotient():
+    x, y = np.float32([1, -6, 7, -7, 1e10]), np.float32([1, 3, -2, 2, 3])
+    np.testing.assert_array_equal(gradient_of(lambda v: knp.fmod(v, y), x), np.ones(5))
+    got = gradient_of(lambda v: knp.fmod(x, v), y)
+    np.testing.assert_allclose(got, -np.trunc(x.astype("float64") / y), rtol=1e-6)
+
+
 def test_gradient_of_hypot_and_of_fmod():
     x = np.float32([3, 1e30, 1e-30, 0, -5])
     got = gradient_of(lambda v: ops.hypot(v, np.float32([4, 1e30, 1e-30, 2, 0])), x)
@@ -456,3 +483,23 @@ def test_the_activations_of_16_bits_are_rounded_once():
     expected = gelu(x.astype("float64"))
     got = np.asarray(knn.gelu(tensor(x))).astype("float64")
     np.testing.assert_allclose(got, expected, rtol=1e-3, atol=2e-5)
+
+
+def test_histograms_of_nothing_and_of_what_has_no_range():
+    counts, edges = ops.histogram(np.zeros(0, "float32"), bins=4)
+    np.testing.assert_array_equal(counts, [0, 0, 0, 0])
+    np.testing.assert_array_equal(edges, [0, 0.25, 0.5, 0.75, 1])
+    for bad in (math.nan, math.inf):
+        with pytest.raises(Exception, match=r"\[TF-E\d+\] `histogram`.*range"):
+            ops.histogram(np.float32([1, bad, 2]))
+        counts, _ = ops.histogram(np.float32([1, bad, 2]), bins=2, range=(0, 4))
+        np.testing.assert_array_equal(counts, [1, 1])
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64"])
+def test_random_integers_beyond_32_bits_are_refused(dtype):
+    from keras import random
+
+    with pytest.raises(ValueError, match=r"TF-E0103.*maxval=1099511627776"):
+        random.randint((4,), 0, 2**40, dtype=dtype, seed=1)
+    assert np.asarray(random.randint((4,), 5, 6, dtype=dtype, seed=1)).tolist() == [5] * 4

@@ -5,6 +5,7 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+from keras_tracefire.src.ops import core
 from keras_tracefire.src.ops import numpy as knp
 
 BIG = np.array([2**40, -(2**40), 2**31, 3], "int64")
@@ -69,6 +70,16 @@ def test_indices_of_64_bits_are_not_cut():
         np.asarray(ops.take_along_axis(table, far[None], axis=1))
 
 
+def test_indices_are_integers():
+    x = np.float32([1, 2])
+    for wrong in (np.float32([1.7]), 0.5, [0.0]):
+        with pytest.raises(TypeError, match="TF-E0102.*float32"):
+            ops.take(x, wrong)
+    with pytest.raises(TypeError, match="TF-E0102.*float32"):
+        ops.take_along_axis(x, np.float32([0]))
+    assert tuple(ops.take(x, []).shape) == (0,)
+
+
 @pytest.mark.parametrize("value,dtype", [(300, "uint8"), (-1, "uint32"), (2**31, "int32")])
 def test_numbers_that_do_not_fit_are_errors(value, dtype):
     for given in (value, [value], [[0, value]]):
@@ -76,6 +87,21 @@ def test_numbers_that_do_not_fit_are_errors(value, dtype):
             ops.convert_to_tensor(given, dtype=dtype)
     with pytest.raises(ValueError, match="TF-E0103.*does not fit"):
         ops.add(ops.convert_to_tensor([1], dtype), value)
+
+
+def test_lists_without_an_end():
+    itself, twice, deep = [], [1.0], [1.0]
+    itself.append(itself)
+    for _ in range(60):
+        twice = [twice, twice]
+    for _ in range(70):
+        deep = [deep]
+    for endless in (itself, twice, deep, [ops.ones(1), twice]):
+        # Keras's own functions look for symbolic tensors in them first.
+        with pytest.raises(ValueError, match="TF-E0101"):
+            core.convert_to_tensor(endless)
+        with pytest.raises(ValueError, match="TF-E0101"):
+            knp.add(1.0, endless)
 
 
 def test_tensors_of_float64_are_not_rounded():

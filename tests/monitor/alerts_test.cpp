@@ -101,9 +101,22 @@ TEST_CASE("monitor: a low grade is named with its likely cause") {
   gpu = busy_gpu(0.1);
   gpu.processes[0].host.major_faults = Reading::of(400);
   CHECK(cause(gpu) == Cause::kHostPaging);
-  gpu = busy_gpu(0.1);
+  // Slow clocks do not make a GPU wait: what does is named first.
+  gpu = busy_gpu(0.1, 1.0);
   gpu.throttle = 0x40;
-  CHECK(cause(gpu) == Cause::kThrottled);
+  CHECK(judged(gpu).causes == std::vector<Cause>{Cause::kHostBound, Cause::kThrottled});
+  CHECK(judged(gpu).culprit == "python3 (7)");
+  gpu = busy_gpu(0.9);
+  gpu.throttle = 0x40;
+  CHECK(judged(gpu).causes == std::vector<Cause>{Cause::kThrottled});
+  CHECK(judged(gpu).culprit.empty());
+  gpu.throttle = 0x4;
+  CHECK(judged(gpu).causes == std::vector<Cause>{Cause::kPowerLimited});
+  // Threads of the process, or its children, prepare the input.
+  CHECK(cause(busy_gpu(0.1, 6.0)) == Cause::kInputBound);
+  gpu = busy_gpu(0.1, 0.0);
+  gpu.processes[0].host.children_cores = Reading::of(3.5);
+  CHECK(cause(gpu) == Cause::kInputBound);
   gpu = busy_gpu(0.9);
   CHECK(judged(gpu).causes.empty());
   gpu[Metric::kSmActivity] = Reading::of(0.1);
@@ -111,6 +124,16 @@ TEST_CASE("monitor: a low grade is named with its likely cause") {
   CHECK(health_words(judged(busy_gpu(0.1, 1.0))) ==
         "10 % busy over 60 s; likely cause: the process keeps one CPU core busy and the GPU waits "
         "for it: python3 (7)");
+}
+
+TEST_CASE("monitor: since when a GPU is little used") {
+  CHECK(judged(busy_gpu(0.1, 1.0), 600).low_seconds == 600);
+  CHECK(health_words(judged(busy_gpu(0.1, 1.0), 600))
+            .find("10 % busy over 60 s, low for 10 min; likely cause: ") == 0);
+  CHECK(judged(busy_gpu(0.9), 600).low_seconds == 0);
+  Play play({});
+  for (int i = 0; i < 300; ++i) play.step(busy_gpu(i == 99 ? 0.9 : 0.0));
+  CHECK(judge(busy_gpu(0.0), play.history.points("GPU-a", 1000)).low_seconds == 199);
 }
 
 TEST_CASE("monitor: workers of one program share a GPU with nobody") {
@@ -131,8 +154,9 @@ TEST_CASE("monitor: low utilisation is told after a minute, not before") {
   CHECK(event.firing);
   CHECK(event.text.find(
             "20 % busy over the last 60 s, below 30 %; likely cause: the process keeps") == 0);
-  // It is not told again, and ends when the mean has come up.
+  // It is not told again, not even where it swings around the limit, and ends when the mean is up.
   CHECK(play.first_event(busy_gpu(0.2), 100, &event) == -1);
+  CHECK(play.first_event(busy_gpu(0.32), 100, &event) == -1);
   CHECK(play.first_event(busy_gpu(0.9), 100, &event) > 0);
   CHECK_FALSE(event.firing);
   CHECK(Play({Alert::kLowUtilization}).first_event(busy_gpu(0.4), 200, &event) == -1);
@@ -159,6 +183,18 @@ TEST_CASE("monitor: heat is told after ten seconds, a power limit never") {
   gpu.throttle = 0x20;
   CHECK(Play({Alert::kThrottled}).first_event(gpu, 100, &event) == 11);
   CHECK(event.text == "clocks are held down: heat");
+  // Heat that comes and goes every second is heat; a moment of it is not.
+  Play flicker({Alert::kThrottled});
+  Gpu cool = busy_gpu(0.9);
+  int events = 0;
+  for (int i = 0; i < 60; ++i)
+    events += static_cast<int>(flicker.step(i % 2 == 0 ? gpu : cool).size());
+  CHECK(events == 1);
+  CHECK(flicker.first_event(cool, 10, &event) > 0);
+  CHECK_FALSE(event.firing);
+  Play moment({Alert::kThrottled});
+  CHECK(moment.step(gpu).empty());
+  CHECK(moment.first_event(cool, 30, &event) == -1);
 }
 
 TEST_CASE("monitor: memory") {
@@ -167,7 +203,16 @@ TEST_CASE("monitor: memory") {
   gpu[Metric::kMemoryUsed] = Reading::of(94.9e9);
   CHECK(Play({Alert::kMemoryNearlyFull}).first_event(gpu, 10, &event) == -1);
   gpu[Metric::kMemoryUsed] = Reading::of(95e9);
-  CHECK(Play({Alert::kMemoryNearlyFull}).first_event(gpu, 10, &event) == 1);
+  Play at_limit({Alert::kMemoryNearlyFull});
+  CHECK(at_limit.first_event(gpu, 10, &event) == 1);
+  // Below the limit but not by the margin, or by the margin but only for a moment: it goes on.
+  gpu[Metric::kMemoryUsed] = Reading::of(93e9);
+  CHECK(at_limit.first_event(gpu, 30, &event) == -1);
+  gpu[Metric::kMemoryUsed] = Reading::of(50e9);
+  CHECK(at_limit.first_event(gpu, 4, &event) == -1);
+  CHECK(at_limit.first_event(gpu, 4, &event) > 0);
+  CHECK_FALSE(event.firing);
+  gpu[Metric::kMemoryUsed] = Reading::of(95e9);
   gpu[Metric::kPcieTx] = Reading::of(2e9);
   CHECK(Play({Alert::kMemorySwapping}).first_event(gpu, 10, &event) == 1);
   CHECK(event.text.find("unified-memory migration") != std::string::npos);
@@ -183,10 +228,13 @@ TEST_CASE("monitor: errors are moments, each told once") {
   gpu[Metric::kXidLast] = Reading::of(79);
   CHECK(play.step(gpu).size() == 1);
   CHECK(play.step(gpu).empty());
+  CHECK(play.engine.firing().size() == 1);  // still to be seen
   gpu[Metric::kXidErrors] = Reading::of(2);
   gpu[Metric::kEccUncorrected] = Reading::of(6);
   CHECK(play.step(gpu).size() == 2);
-  CHECK(play.step(gpu).empty());
+  AlertEvent event;
+  CHECK(play.first_event(gpu, 70, &event) == -1);
+  CHECK(play.engine.firing().empty());
 }
 
 TEST_CASE("monitor: what cannot be read neither begins nor ends an alert") {
@@ -212,7 +260,9 @@ TEST_CASE("monitor: a GPU that is lost, or vanishes from the list, and comes bac
   auto events = play.step(lost);
   REQUIRE(events.size() == 1);
   CHECK(events[0].text == "it does not answer: the GPU is lost");
-  CHECK_FALSE(play.step(gpu).at(0).firing);
+  AlertEvent back;
+  CHECK(play.first_event(gpu, 10, &back) > 0);
+  CHECK_FALSE(back.firing);
 
   gpu[Metric::kMemoryUsed] = Reading::of(99e9);
   CHECK(play.step(gpu).size() == 1);

@@ -82,6 +82,18 @@ TEST_CASE("monitor: a process as /proc shows it") {
   CHECK(p.cores.value > 0.05);
   CHECK(p.cores.value <= 1.0);
   CHECK(p.major_faults.value > 250);
+  CHECK(p.children_cores.value == 0);
+  reader.end_sample();
+
+  // Two children that ran for half a second together, and one that is gone.
+  root.write("proc/7/task/7/children", "8 9 10 ");
+  root.write("proc/8/stat", "8 (w) R 7 1 1 0 -1 0 0 0 0 0 20 5 0 0 20 0 1 0 4300 0 0\n");
+  root.write("proc/9/stat", "9 (w) R 7 1 1 0 -1 0 0 0 0 0 20 5 0 0 20 0 1 0 4300 0 0\n");
+  usleep(200'000);
+  reader.begin_sample();
+  p = reader.read(7);
+  CHECK(p.children_cores.value > 0.02);
+  CHECK(p.children_cores.value <= 2.5);
   reader.end_sample();
 
   // Another process with the same number is not the old one.

@@ -119,6 +119,10 @@ TEST_CASE("monitor: times and amounts as people read them") {
   CHECK(time_text(0) == "1970-01-01T00:00:00.000Z");
   CHECK(time_text(1796050531'637'000) == "2026-11-30T14:55:31.637Z");
   CHECK(bytes_text(512) == "512 B");
+  CHECK(span_text(0.9) == "0 s");
+  CHECK(span_text(125) == "2 min");
+  CHECK(span_text(3 * 3600 + 20 * 60) == "3 h 20 min");
+  CHECK(span_text(5 * 86400 + 4 * 3600) == "5 d 4 h");
   CHECK(bytes_text(1.5 * (1 << 30)) == "1.5 GiB");
   CHECK(rate_text(1.25e9) == "1.2 GB/s");
 }

@@ -44,10 +44,11 @@ def test_quiet_where_all_is_well(machine):
     assert done.returncode == 0 and done.stderr == "" and done.stdout == ""
 
 
+@pytest.mark.slow
 def test_stderr_once_until_it_ends(machine):
     machine.script({"gpus": [FULL]})
-    process = machine.start("--alerts", "memory_nearly_full", "--every", "100ms", "--duration", "4s")
-    time.sleep(2)
+    process = machine.start("--alerts", "memory_nearly_full", "--every", "100ms", "--duration", "8s")
+    time.sleep(1.5)
     machine.script({"gpus": [GPU]})
     _, talk = process.communicate(timeout=20)
     lines = talk.splitlines()

@@ -64,3 +64,18 @@ def test_page_without_nvml(machine, tmp_path):
         server.process.wait(10)
     assert console == [] and "Driver/library version mismatch" in text_of(markup)
     assert "No process uses a GPU." in text_of(markup)
+
+
+@pytest.mark.slow
+def test_page_of_many_gpus_shows_all_of_them_small(machine, tmp_path):
+    machine.script({"copies": 64, "gpus": [GPU | {"processes": [{"pid": os.getpid(), "memory": 3 << 30}]}]})
+    server = Server(machine)
+    try:
+        markup, console = browse(server, tmp_path)
+    finally:
+        server.process.terminate()
+        server.process.wait(10)
+    assert console == []
+    assert 'class="gpus many"' in markup and markup.count('class="more"') == 64
+    # Charts are drawn where a card is opened: before that, there is none but those of the first look.
+    assert "GPU 63" in text_of(markup).replace("\u2002", " ") and markup.count("healthy") >= 64

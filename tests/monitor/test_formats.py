@@ -273,6 +273,17 @@ def test_log_rotates(machine, tmp_path):
         assert all(len(r) == len(next(csv.reader(io.StringIO(text)))) for r in csv.reader(io.StringIO(text)))
 
 
+def test_log_is_for_this_user_alone(machine, tmp_path):
+    machine.script({"gpus": [GPU]})
+    old = os.umask(0)
+    try:
+        for name in ("gpu.csv", "gpu.jsonl"):
+            assert machine.run("--log", str(tmp_path / name), "--every", "50ms", "--count", "2").returncode == 0
+            assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+    finally:
+        os.umask(old)
+
+
 def test_log_goes_on_after_it_was_moved_away(machine, tmp_path):
     log = tmp_path / "gpu.jsonl"
     process = machine.start("--log", str(log), "--every", "100ms", "--duration", "3s")

@@ -152,6 +152,49 @@ def test_address_that_is_taken(machine, server):
     assert machine.run("--serve", "gpu.example:80").returncode == 2
 
 
+def test_serving_to_the_network_is_said(machine):
+    machine.script({"gpus": [GPU]})
+    done = machine.run("--serve", "0.0.0.0:0", "--count", "1")
+    assert done.returncode == 0 and "warning: the server at 0.0.0.0 can be reached from other machines" in done.stderr
+    for own in ("127.0.0.1:0", "127.0.0.7:0", "localhost:0"):
+        assert "warning" not in machine.run("--serve", own, "--count", "1").stderr, own
+
+
+@pytest.mark.slow
+def test_many_connections_leave_room_for_others(server):
+    """Five hundred that say half a request, and one that asks in between: it is answered, and their number is bounded."""
+    crowd = []
+    try:
+        for i in range(500):
+            s = socket.create_connection(("127.0.0.1", server.port), timeout=5)
+            s.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
+            crowd.append(s)
+            if i % 100 == 99:
+                begin = time.monotonic()
+                assert server.get("/healthz")[0] == 200 and time.monotonic() - begin < 2
+        status = open(f"/proc/{server.process.pid}/status").read()
+        assert int(re.search(r"FDSize:\s+(\d+)", status)[1]) <= 256
+    finally:
+        for s in crowd:
+            s.close()
+
+
+def test_nothing_ends_a_process(server):
+    """No path and no method does anything to a process."""
+    import os
+    import subprocess
+    child = subprocess.Popen(["sleep", "60"])
+    try:
+        for method in ("GET", "POST", "PUT", "DELETE", "PATCH"):
+            for path in ("/kill", "/api/v1/kill", f"/api/v1/processes/{child.pid}", f"/api/v1/snapshot?kill={child.pid}&signal=9"):
+                status = server.get(path, method=method)[0]
+                assert status == (405 if method != "GET" else 200 if path.startswith("/api/v1/snapshot") else 404)
+        assert child.poll() is None and os.path.exists(f"/proc/{child.pid}")
+    finally:
+        child.kill()
+        child.wait()
+
+
 def test_loopback_is_what_is_bound_to(machine):
     process = machine.start("--serve", "0")
     line = process.stderr.readline()

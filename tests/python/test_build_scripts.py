@@ -89,7 +89,7 @@ def test_an_older_python_generates_and_checks(tmp_path):
     run("scripts/generate_errors.py", "schema/errors.json", tmp_path / "error_codes.h")
     for name in ("budgets", "includes", "layout", "words"):
         run(f"scripts/lint/{name}.py")
-    for name in ("run_tests", "run_doc_blocks"):
+    for name in ("run_tests", "run_doc_blocks", "make_dist"):
         run(f"scripts/{name}", "--help")
     deps = os.environ.get("TRACEFIRE_DEPS_DIR", str(ROOT / "build" / "deps"))
     if pathlib.Path(deps, ".stamps").is_dir():  # else it would download

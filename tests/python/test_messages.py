@@ -1,6 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wrong calls of the Python package: a code, what was received, what to do."""
 
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -70,6 +76,24 @@ def test_an_index_of_64_bits_is_not_cut():
         core.tensor(A)[far].numpy()
 
 
+@pytest.mark.parametrize("dtype,value", [("int32", 2**40), ("int8", 300), ("uint8", -1)])
+def test_arrays_beside_tensors_are_not_cut(dtype, value):
+    x = core.tensor([1, 2], dtype)
+    for given in (np.array([value, 0]), [value, 0], value):
+        for function in (lambda: x + given, lambda: given * x, lambda: x == given):
+            with pytest.raises(ValueError, match=r"\[TF-E0103\]"):
+                function()
+    np.testing.assert_array_equal((x + np.array([3, 4])).numpy(), np.array([4, 6], dtype))
+    assert (x + np.array([3, 4])).dtype == dtype
+
+
+def test_shifts_are_operators():
+    x = core.tensor([8, -9])
+    np.testing.assert_array_equal(x >> 1, [4, -5])
+    np.testing.assert_array_equal(1 << core.tensor([3, 0]), [8, 1])
+    np.testing.assert_array_equal(-256 >> core.tensor([3, 40]), [-32, -1])
+
+
 def recorded():
     x = core.tensor(A)
     with tf.GradientTape(persistent=True) as tape:
@@ -111,6 +135,39 @@ def test_a_wrong_call_leaves_the_tape_as_it_was():
 def test_masks_name_devices_and_operations_that_there_are():
     with pytest.raises(ValueError, match="TF-E0201.*XPU.*GPU"):
         core.mask_ops("XPU", ["sin"])
-    with pytest.raises(FileNotFoundError, match="TF-E0105.*sinn.*sin"):
+    with pytest.raises(FileNotFoundError, match="TF-E0105.*sinn.*mean"):
         core.mask_ops("GPU", ["sinn"])
     core.mask_ops("GPU", [])
+
+
+def run_module(*arguments, path=None):
+    environment = dict(os.environ)
+    if path is not None:
+        environment["PATH"] = path
+    return subprocess.run(
+        [sys.executable, "-m", "tracefire", *arguments],
+        capture_output=True, text=True, timeout=60, env=environment,
+    )  # fmt: skip
+
+
+def test_the_module_is_the_command():
+    if shutil.which("tracefire") is None:
+        pytest.skip("build/bin is not on PATH")
+    answer = run_module("version")
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout.startswith("tracefire")
+
+
+@pytest.mark.parametrize("program", ["train.py", "notebook.ipynb"])
+def test_the_module_says_how_programs_are_run(program):
+    answer = run_module(program)
+    assert answer.returncode == 2 and answer.stdout == ""
+    assert "[TF-E0502]" in answer.stderr and "KERAS_BACKEND=tracefire" in answer.stderr
+
+
+def test_the_module_says_where_the_command_is_missing(tmp_path):
+    package = pathlib.Path(tf.__file__).parent
+    if (package / "bin" / "tracefire").exists():
+        pytest.skip("a wheel holds the command")
+    answer = run_module("version", path=str(tmp_path))
+    assert answer.returncode == 2 and "[TF-E0401]" in answer.stderr

@@ -152,6 +152,7 @@ def randint(shape, minval, maxval, dtype="int32", seed=None):
     compute = dtype.replace("64", "32")
     first, second = _split(_key(seed), 2)
     width = int(compute.lstrip("uint"))
+    _check_bounds(minval, maxval, compute, dtype)
     span, multiplier = _span(minval, maxval, compute, width)
     high, low = _bits(first, shape, width), _bits(second, shape, width)
     if span is not None:
@@ -160,6 +161,18 @@ def randint(shape, minval, maxval, dtype="int32", seed=None):
         low = _ops.floor_mod(_ops.add(_ops.mul(high, multiplier), low), span)
     start = cast(convert_to_tensor(_clip_to(minval, compute)), compute)
     return cast(_ops.add(start, cast(low, compute)), dtype)
+
+
+def _check_bounds(minval, maxval, compute, dtype):
+    low, high = _limits("uint32" if compute == "uint32" else "int32")
+    for name, value in (("minval", minval), ("maxval", maxval)):
+        if isinstance(value, (int, float)) and not low <= value <= high + 1:
+            raise errors.raised_here(
+                "BadAttribute",
+                f"`randint` of {dtype} was called with {name}={value}",
+                f"a number from {low} to {high + 1}: integers are drawn with 32 bits",
+                "Draw two and put them together, or draw floats",
+            )
 
 
 def _limits(dtype):

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "backends/api/arena.h"
+
 #include <algorithm>
 #include <numeric>
-
-#include "backends/api/arena.h"
 
 namespace tracefire {
 namespace {
 
 constexpr size_t kAlignment = 256;
+constexpr size_t kMostBytes = size_t{1} << 52;
 
 /// A value with its place in time and, once chosen, in memory.
 struct Block {
@@ -16,6 +17,15 @@ struct Block {
   size_t bytes;
   size_t offset = 0;
 };
+
+/// Rounded up to the alignment. What no device can hold counts as kMostBytes, which is refused when
+/// it is allocated, so that sums of sizes do not wrap around.
+size_t block_bytes(int64_t elements, size_t element_bytes) {
+  const auto count = static_cast<size_t>(elements);
+  if (element_bytes != 0 && count > kMostBytes / element_bytes) return kMostBytes;
+  const size_t bytes = std::max<size_t>(count * element_bytes, 1);
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 bool overlap(const Block& a, const Block& b) { return a.first <= b.last && b.first <= a.last; }
 
@@ -75,9 +85,8 @@ ArenaPlan plan_arena(const Program& program, Device device, const DimEnv& env) {
     if (is_output[v] || !in_arena(program, value, device)) continue;
     const int64_t elements = env.eval(value.type.shape.elements());
     if (elements < 0) continue;  // depends on data: allocated when its step runs
-    const size_t bytes = static_cast<size_t>(elements) * dtype_size(value.type.dtype);
     blocks.push_back({static_cast<int32_t>(v), value.first_step, value.last_step,
-                      (std::max<size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment});
+                      block_bytes(elements, dtype_size(value.type.dtype))});
   }
   // Large blocks first: small ones find gaps between them. Ties by birth keep the plan stable.
   std::stable_sort(blocks.begin(), blocks.end(), [](const Block& a, const Block& b) {

@@ -60,9 +60,10 @@ size_t Pool::limit() const {
 
 Result<BufferPtr> Pool::allocate(size_t bytes, const char* what) {
   TF_RETURN_IF_ERROR(context_->enter());
-  const size_t size = round_up(std::max<size_t>(bytes, 1), kGranularity);
   const std::lock_guard<std::mutex> lock(mutex_);
   collect_pending();
+  if (bytes > size_t{1} << 47) return out_of_memory(bytes, what);  // more than can be addressed
+  const size_t size = round_up(std::max<size_t>(bytes, 1), kGranularity);
   CUdeviceptr address = take_free(size);
   if (address == 0) {
     const Status grown = grow(size);

@@ -137,8 +137,12 @@ class NullDeviceImpl final : public NullDevice {
 
   const DeviceInfo& info() const override { return info_; }
 
-  Result<BufferPtr> allocate(size_t bytes, const char*) override {
+  Result<BufferPtr> allocate(size_t bytes, const char* what) override {
     constexpr size_t kGranularity = 512;
+    if (bytes > size_t{1} << 47) {  // no machine addresses more
+      return error(ErrorCode::kOutOfMemory, "'", what, "' needs ", bytes, " bytes on ",
+                   info_.device.str(), "; use smaller tensors");
+    }
     const size_t rounded = (std::max<size_t>(bytes, 1) + kGranularity - 1) / kGranularity *
                            kGranularity;
     std::lock_guard<std::mutex> lock(memory_->mutex);

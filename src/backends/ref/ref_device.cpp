@@ -118,8 +118,15 @@ class RefDevice final : public DeviceBackend {
     info_.architecture = "double";
   }
   const DeviceInfo& info() const override { return info_; }
-  Result<BufferPtr> allocate(size_t bytes, const char*) override {
-    return BufferPtr(std::make_shared<HostBuffer>(bytes, info_.device, usage_));
+  Result<BufferPtr> allocate(size_t bytes, const char* what) override {
+    try {
+      if (bytes > size_t{1} << 47) throw std::bad_alloc();  // which rounding up would hide
+      return BufferPtr(std::make_shared<HostBuffer>(bytes, info_.device, usage_));
+    } catch (const std::bad_alloc&) {
+      return error(ErrorCode::kOutOfMemory, "'", what, "' needs ", bytes, " bytes on ",
+                   info_.device.str(), "; the machine has no memory left for it. Use a smaller "
+                   "batch, or drop tensors that are no longer needed");
+    }
   }
   MemoryStats memory() const override { return {usage_->in_use, usage_->peak, usage_->in_use, 0}; }
   void reset_peak() override { usage_->peak = usage_->in_use.load(); }

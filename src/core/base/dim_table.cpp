@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <mutex>
 
+#include "core/base/status.h"
+
 namespace tracefire::dims {
 namespace {
 
@@ -118,7 +120,12 @@ Table& Table::instance() {
 
 const Entry& Table::at(int32_t symbol) const {
   std::shared_lock<std::shared_mutex> lock(mutex_);
-  return entries_.at(static_cast<size_t>(symbol));
+  if (static_cast<size_t>(symbol) >= entries_.size()) {
+    error(ErrorCode::kSymbolUnbound, "there is no symbolic size with number ", symbol,
+          "; Dim::fresh() makes one")
+        .throw_if_error();
+  }
+  return entries_[static_cast<size_t>(symbol)];
 }
 
 int32_t Table::add_free(std::string name, int64_t bound) {

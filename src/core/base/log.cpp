@@ -63,6 +63,9 @@ void log_line(LogLevel level, std::string_view text) {
   for (char c : text) {
     if (c == '\n') {
       line += " | ";
+    } else if (static_cast<unsigned char>(c) < 0x20 && c != '\r' && c != '\t') {
+      constexpr char kDigits[] = "0123456789abcdef";  // what could steer a terminal is shown
+      line += {'\\', 'x', kDigits[c >> 4], kDigits[c & 15]};
     } else if (c != '\r') {
       line += c;
     }

@@ -10,6 +10,7 @@
 
 #include "core/base/log.h"
 #include "core/base/mutex.h"
+#include "core/base/settings_file.h"
 #include "core/base/text.h"
 
 extern char** environ;
@@ -37,12 +38,22 @@ int find_row(std::string_view name) {
   return -1;
 }
 
-std::string upper(std::string_view name) {
+/// TRACEFIRE_THREADS for threads.
+std::string variable_of(std::string_view name) {
   std::string out(name);
   for (char& c : out) {
     if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
   }
-  return out;
+  return std::string(kPrefix) + out;
+}
+
+bool belongs_to_others(std::string_view variable) {
+  for (std::string_view other : kOtherVariables) {
+    const bool open = other.back() == '*';
+    if (open) other.remove_suffix(1);
+    if (open ? variable.substr(0, other.size()) == other : variable == other) return true;
+  }
+  return false;
 }
 
 Status bad_value(const SettingRow& row, std::string_view value, const std::string& expected) {
@@ -103,45 +114,95 @@ Result<Parsed> parse_value(const SettingRow& row, std::string_view value) {
   return out;
 }
 
+Status unknown(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const SettingRow& row : kSettingTable) names.push_back(row.name);
+  std::string closest = closest_name(name, names);
+  return error(
+      ErrorCode::kBadSetting, "no setting is called '", name.substr(0, 100), "'. ",
+      closest.empty() ? "`tracefire settings` lists them all." : "Did you mean '" + closest + "'?");
+}
+
 class Store {
  public:
   Store() { reset(); }
 
-  Status set(int index, std::string_view value, SettingSource source) {
+  /// `origin` is where the value stands: "environment variable TRACEFIRE_THREADS".
+  Status set(int index, std::string_view value, SettingSource source, std::string origin) {
+    const size_t i = static_cast<size_t>(index);
+    TF_RETURN_IF_ERROR(check(index, value));
     TF_ASSIGN(Parsed parsed, parse_value(kSettingTable[index], value));
-    size_t i = static_cast<size_t>(index);
     MutexLock lock(mutex_);
     if (source < sources_[i]) return {};
+    if (source == SettingSource::kCall) forget_problem(index);
     sources_[i] = source;
     texts_[i] = std::string(value);
+    origins_[i] = std::move(origin);
     cells_[i].integer.store(parsed.integer, std::memory_order_relaxed);
     cells_[i].real.store(parsed.real, std::memory_order_relaxed);
     generation_.fetch_add(1, std::memory_order_release);
     return {};
   }
 
+  void observe(int index, SettingObserver observer) {
+    observers_[static_cast<size_t>(index)] = observer;
+  }
+  void tell(int index) const {
+    const SettingObserver observer = observers_[static_cast<size_t>(index)].load();
+    if (observer != nullptr) observer();
+  }
+
+  Status check(int index, std::string_view value) const {
+    TF_RETURN_IF_ERROR(parse_value(kSettingTable[index], value).status());
+    const SettingCheck further = checks_[static_cast<size_t>(index)].load();
+    return further == nullptr ? Status{} : further(value);
+  }
+
+  void add_check(int index, SettingCheck further) {
+    const size_t i = static_cast<size_t>(index);
+    checks_[i] = further;
+    std::string text, origin;
+    {
+      MutexLock lock(mutex_);
+      text = texts_[i];
+      origin = origins_[i];
+    }
+    const Status status = further(text);
+    if (status.ok()) return;
+    keep_problem(index, status.prefixed(origin + ": "));
+    set_default(index);
+  }
+
   void reset() {
     {
       MutexLock lock(mutex_);
-      sources_.fill(SettingSource::kDefault);
       problems_.clear();
+      warnings_.clear();
+      broken_ = false;
     }
-    for (int i = 0; i < kSettingCount; ++i) {
-      keep(set(i, kSettingTable[i].fallback, SettingSource::kDefault));
-    }
+    for (int i = 0; i < kSettingCount; ++i) set_default(i);
+    for (const SettingsFile& file : settings_files()) read_file(file);
     for (char** entry = environ; entry && *entry; ++entry) read_variable(*entry);
     reported_ = false;
   }
 
-  /// Says what was wrong in the environment, once; it may need settings itself (the log level).
+  /// Says what deserves a line, once; it may need settings itself (the log level).
   void report() {
     if (reported_.load(std::memory_order_relaxed) || reported_.exchange(true)) return;
-    std::vector<std::string> problems;
+    std::vector<std::string> warnings;
     {
       MutexLock lock(mutex_);
-      problems.swap(problems_);
+      warnings.swap(warnings_);
     }
-    for (const std::string& text : problems) log_line(LogLevel::kError, text);
+    for (const std::string& text : warnings) log_line(LogLevel::kWarning, text);
+  }
+
+  std::vector<Status> problems() {
+    std::vector<Status> all;
+    if (!broken_.load(std::memory_order_acquire)) return all;
+    MutexLock lock(mutex_);
+    for (const auto& [index, status] : problems_) all.push_back(status);
+    return all;
   }
 
   std::string text(int index) {
@@ -154,36 +215,88 @@ class Store {
   }
   const Cell& cell(int index) const { return cells_[static_cast<size_t>(index)]; }
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
+  bool broken() const { return broken_.load(std::memory_order_acquire); }
 
  private:
-  void keep(const Status& status) {
-    if (status.ok()) return;
-    MutexLock lock(mutex_);
-    problems_.push_back(status.str());
+  static constexpr int kWholeFile = -1;  // in the place of a setting's number
+
+  void set_default(int index) {
+    {
+      MutexLock lock(mutex_);
+      sources_[static_cast<size_t>(index)] = SettingSource::kDefault;
+    }
+    const Status never =
+        set(index, kSettingTable[index].fallback, SettingSource::kDefault, "the default");
+    if (!never.ok()) keep_problem(index, never);
   }
 
-  void read_variable(std::string_view entry) {
-    if (entry.substr(0, kPrefix.size()) != kPrefix) return;
-    std::string_view name = entry.substr(0, entry.find('='));
-    if (name.size() == entry.size()) return;
-    std::string_view value = entry.substr(name.size() + 1);
-    for (int i = 0; i < kSettingCount; ++i) {
-      std::string wanted = std::string(kPrefix) + upper(kSettingTable[i].name);
-      if (wanted == name) {
-        keep(set(i, value, SettingSource::kEnvironment)
-                 .prefixed("environment variable " + std::string(name) + ": "));
-      } else if (edit_distance(wanted, name.substr(0, 100)) == 1) {
-        keep(error(ErrorCode::kBadSetting, "the environment variable ", name,
-                   " belongs to no setting and has no effect. Did you mean ", wanted, "?"));
+  void keep_problem(int index, const Status& status) {
+    MutexLock lock(mutex_);
+    problems_.emplace_back(index, status);
+    broken_ = true;
+  }
+
+  void forget_problem(int index) TF_REQUIRES(mutex_) {
+    std::erase_if(problems_, [&](const auto& problem) { return problem.first == index; });
+    broken_ = !problems_.empty();
+  }
+
+  /// All of a file, or nothing where anything in it is wrong.
+  void read_file(const SettingsFile& file) {
+    std::string warning;
+    const Result<std::vector<SettingLine>> lines = read_settings_file(file.path, &warning);
+    if (!warning.empty()) {
+      MutexLock lock(mutex_);
+      warnings_.push_back(std::move(warning));
+    }
+    if (!lines.ok()) return keep_problem(kWholeFile, lines.status());
+    for (const bool apply : {false, true}) {
+      for (const SettingLine& line : *lines) {
+        const std::string origin = concat_text(file.path, ":", line.line);
+        const int index = find_row(line.name);
+        const Status status = index < 0 ? unknown(line.name)
+                              : apply   ? set(index, line.value, file.source, origin)
+                                        : check(index, line.value);
+        if (!status.ok()) return keep_problem(index, status.prefixed(origin + ": "));
       }
     }
   }
 
+  void read_variable(std::string_view entry) {
+    if (entry.substr(0, kPrefix.size()) != kPrefix) return;
+    const std::string_view name = entry.substr(0, entry.find('='));
+    if (name.size() == entry.size() || belongs_to_others(name)) return;
+    std::vector<std::string> variables;
+    for (int i = 0; i < kSettingCount; ++i) {
+      const std::string variable = variable_of(kSettingTable[i].name);
+      variables.push_back(variable.substr(kPrefix.size()));
+      if (variable != name) continue;
+      const std::string origin = concat_text("environment variable ", name);
+      const Status status =
+          set(i, entry.substr(name.size() + 1), SettingSource::kEnvironment, origin);
+      if (!status.ok()) keep_problem(i, status.prefixed(origin + ": "));
+      return;
+    }
+    const std::string closest =
+        closest_name(name.substr(kPrefix.size()), {variables.begin(), variables.end()});
+    MutexLock lock(mutex_);
+    warnings_.push_back(concat_text("the environment variable ", name.substr(0, 100),
+                                    " belongs to no setting and has no effect. ",
+                                    closest.empty()
+                                        ? "`tracefire settings` lists them."
+                                        : concat_text("Did you mean ", kPrefix, closest, "?")));
+  }
+
   Mutex mutex_;
   std::array<Cell, kSettingCount> cells_;
+  std::array<std::atomic<SettingCheck>, kSettingCount> checks_{};
+  std::array<std::atomic<SettingObserver>, kSettingCount> observers_{};
   std::array<std::string, kSettingCount> texts_ TF_GUARDED_BY(mutex_);
+  std::array<std::string, kSettingCount> origins_ TF_GUARDED_BY(mutex_);
   std::array<SettingSource, kSettingCount> sources_ TF_GUARDED_BY(mutex_);
-  std::vector<std::string> problems_ TF_GUARDED_BY(mutex_);
+  std::vector<std::pair<int, Status>> problems_ TF_GUARDED_BY(mutex_);
+  std::vector<std::string> warnings_ TF_GUARDED_BY(mutex_);
+  std::atomic<bool> broken_{false};  // problems_ is not empty
   std::atomic<uint64_t> generation_{0};
   std::atomic<bool> reported_{false};
 };
@@ -192,15 +305,6 @@ Store& store() {
   static Store* instance = new Store;  // never destroyed: read until the process ends
   instance->report();
   return *instance;
-}
-
-Status unknown(std::string_view name) {
-  std::vector<std::string_view> names;
-  for (const SettingRow& row : kSettingTable) names.push_back(row.name);
-  std::string closest = closest_name(name, names);
-  return error(
-      ErrorCode::kBadSetting, "no setting is called '", name.substr(0, 100), "'. ",
-      closest.empty() ? "`tracefire settings` lists them all." : "Did you mean '" + closest + "'?");
 }
 
 }  // namespace
@@ -214,7 +318,9 @@ std::string text(int index) { return store().text(index); }
 Status set_setting(std::string_view name, std::string_view value, SettingSource source) {
   int index = find_row(name);
   if (index < 0) return unknown(name);
-  return store().set(index, value, source);
+  TF_RETURN_IF_ERROR(store().set(index, value, source, setting_source_name(source)));
+  store().tell(index);
+  return {};
 }
 
 const char* setting_source_name(SettingSource source) {
@@ -238,8 +344,29 @@ const char* setting_source_name(SettingSource source) {
 Status check_setting(std::string_view name, std::string_view value) {
   int index = find_row(name);
   if (index < 0) return unknown(name);
-  return parse_value(kSettingTable[index], value).status();
+  return store().check(index, value);
 }
+
+void set_setting_check(std::string_view name, SettingCheck check) {
+  const int index = find_row(name);
+  if (index < 0) unknown(name).throw_if_error();  // a mistake of ours, seen at once
+  store().add_check(index, check);
+}
+
+void observe_setting(std::string_view name, SettingObserver observer) {
+  const int index = find_row(name);
+  if (index < 0) unknown(name).throw_if_error();
+  store().observe(index, observer);
+}
+
+Status settings_problem() {
+  Store& all = store();
+  if (!all.broken()) return {};
+  const std::vector<Status> problems = all.problems();
+  return problems.empty() ? Status{} : problems.front();
+}
+
+std::vector<Status> settings_problems() { return store().problems(); }
 
 Result<std::string> setting_text(std::string_view name) {
   int index = find_row(name);
@@ -257,6 +384,7 @@ uint64_t settings_generation() { return store().generation(); }
 
 void reset_settings() {
   store().reset();
+  for (int i = 0; i < kSettingCount; ++i) store().tell(i);
   store().report();
 }
 

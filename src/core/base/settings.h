@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/status.h"
 #include "settings_table.h"  // generated from schema/settings.json: settings::max_pending_nodes() …
@@ -29,6 +30,22 @@ const char* setting_source_name(SettingSource source);
 Status set_setting(std::string_view name, std::string_view value,
                    SettingSource source = SettingSource::kCall);
 
+/// What else the value of a text setting must fulfil; said by the code that reads it, while the
+/// library is loaded. The value that the setting has by then is checked, too.
+using SettingCheck = Status (*)(std::string_view value);
+void set_setting_check(std::string_view name, SettingCheck check);
+
+/// Called on the thread that changes the setting, after it did; for what is not read each time.
+using SettingObserver = void (*)();
+void observe_setting(std::string_view name, SettingObserver observer);
+
+/// What is wrong in the environment and the settings files: whoever begins work gives the first of
+/// it back, so that nothing runs with other settings than were asked for. A problem of one setting
+/// is gone once the running program gives that setting a value. Thread-safe; cheap where all is
+/// well.
+Status settings_problem();
+std::vector<Status> settings_problems();
+
 /// What set_setting() would say, without setting anything.
 Status check_setting(std::string_view name, std::string_view value);
 
@@ -39,7 +56,7 @@ Result<SettingSource> setting_source(std::string_view name);
 /// Goes up with every change, so that what is derived from settings can be kept.
 uint64_t settings_generation();
 
-/// Forgets every value that was set and reads the environment again. For tests.
+/// Forgets every value that was set and reads files and environment again. For tests.
 void reset_settings();
 
 }  // namespace tracefire

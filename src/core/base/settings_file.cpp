@@ -10,8 +10,6 @@
 #include <cstring>
 #include <map>
 
-#include "core/base/log.h"
-
 namespace tracefire {
 namespace {
 
@@ -22,50 +20,6 @@ std::string_view trimmed(std::string_view text) {
   const size_t first = text.find_first_not_of(kSpace);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
-
-struct Entry {
-  std::string name, value;
-  int line = 0;
-};
-
-Result<std::vector<Entry>> parse(std::string_view text, const std::string& path) {
-  std::vector<Entry> entries;
-  std::map<std::string, int> seen;
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  if (text.substr(0, kByteOrderMark.size()) == kByteOrderMark) {
-    text.remove_prefix(kByteOrderMark.size());
-  }
-  for (int number = 1; !text.empty(); ++number) {
-    const size_t end = text.find('\n');
-    const std::string_view line = trimmed(text.substr(0, end));
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    if (line.find('\0') != std::string_view::npos) {
-      return error(ErrorCode::kBadSetting, path, ":", number,
-                   ": there is a zero byte, so this is no "
-                   "text. Lines of `name = value` were expected.");
-    }
-    if (line.empty() || line[0] == '#') continue;
-    const size_t equals = line.find('=');
-    Entry entry;
-    if (equals != std::string_view::npos) {
-      entry = {std::string(trimmed(line.substr(0, equals))),
-               std::string(trimmed(line.substr(equals + 1))), number};
-    }
-    if (entry.name.empty()) {
-      return error(
-          ErrorCode::kBadSetting, path, ":", number, ": '", line.substr(0, 100),
-          "' is no setting. `name = value` was expected, or a comment that begins with #.");
-    }
-    const auto [first, added] = seen.emplace(entry.name, number);
-    if (!added) {
-      return error(ErrorCode::kBadSetting, path, ":", number, ": the setting ",
-                   entry.name.substr(0, 100), " stands in line ", first->second,
-                   " already. Remove one of the two.");
-    }
-    entries.push_back(std::move(entry));
-  }
-  return entries;
 }
 
 /// The whole file; a text of the operating system's where it cannot be read.
@@ -104,35 +58,63 @@ std::vector<SettingsFile> settings_files() {
   return files;
 }
 
-Status apply_settings_text(std::string_view text, const std::string& path, SettingSource source) {
-  TF_ASSIGN(const std::vector<Entry> entries, parse(text, path));
-  for (const bool apply : {false, true}) {
-    for (const Entry& entry : entries) {
-      const Status status = apply ? set_setting(entry.name, entry.value, source)
-                                  : check_setting(entry.name, entry.value);
-      TF_RETURN_IF_ERROR(status.prefixed(concat_text(path, ":", entry.line, ": ")));
-    }
+Result<std::vector<SettingLine>> parse_settings_text(std::string_view text,
+                                                     const std::string& path) {
+  std::vector<SettingLine> entries;
+  std::map<std::string, int> seen;
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.substr(0, kByteOrderMark.size()) == kByteOrderMark) {
+    text.remove_prefix(kByteOrderMark.size());
   }
-  return {};
+  for (int number = 1; !text.empty(); ++number) {
+    const size_t end = text.find('\n');
+    const std::string_view line = trimmed(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (line.find('\0') != std::string_view::npos) {
+      return error(ErrorCode::kBadSetting, path, ":", number,
+                   ": there is a zero byte, so this is no "
+                   "text. Lines of `name = value` were expected.");
+    }
+    if (line.empty() || line[0] == '#') continue;
+    const size_t equals = line.find('=');
+    SettingLine entry;
+    if (equals != std::string_view::npos) {
+      entry = {std::string(trimmed(line.substr(0, equals))),
+               std::string(trimmed(line.substr(equals + 1))), number};
+    }
+    if (entry.name.empty()) {
+      return error(
+          ErrorCode::kBadSetting, path, ":", number, ": '", line.substr(0, 100),
+          "' is no setting. `name = value` was expected, or a comment that begins with #.");
+    }
+    const auto [first, added] = seen.emplace(entry.name, number);
+    if (!added) {
+      return error(ErrorCode::kBadSetting, path, ":", number, ": the setting ",
+                   entry.name.substr(0, 100), " stands in line ", first->second,
+                   " already. Remove one of the two.");
+    }
+    entries.push_back(std::move(entry));
+  }
+  return entries;
 }
 
-Status read_settings_file(const SettingsFile& file) {
+Result<std::vector<SettingLine>> read_settings_file(const std::string& path, std::string* warning) {
   std::string text;
-  if (::access(file.path.c_str(), F_OK) != 0) {
-    if (errno == ENOENT || errno == ENOTDIR) return {};
+  if (::access(path.c_str(), F_OK) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return std::vector<SettingLine>{};
     // HOME of another user, as `su` and `sudo` leave it: nobody knows whether there is a file.
-    log_line(LogLevel::kWarning, concat_text("the settings file ", file.path,
-                                             " cannot be looked for: ", std::strerror(errno)));
-    return {};
+    *warning =
+        concat_text("the settings file ", path, " cannot be looked for: ", std::strerror(errno));
+    return std::vector<SettingLine>{};
   }
-  const std::string problem = read_all(file.path, &text);
+  const std::string problem = read_all(path, &text);
   if (!problem.empty()) {
-    return error(ErrorCode::kFileNotFound, "the settings file ", file.path,
+    return error(ErrorCode::kFileNotFound, "the settings file ", path,
                  " is there and cannot be read: ", problem,
                  ". A text file of `name = value` lines was expected. Correct its permissions, or "
                  "move it away.");
   }
-  return apply_settings_text(text, file.path, file.source);
+  return parse_settings_text(text, path);
 }
 
 }  // namespace tracefire

@@ -2,11 +2,13 @@
 #include "tracefire/shape.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 #include <optional>
 
 #include "core/base/dim_table.h"
 #include "core/base/dim_text.h"
+#include "core/base/status.h"
 
 namespace tracefire {
 namespace {
@@ -314,6 +316,13 @@ Dim substitute(Dim dim, const std::unordered_map<int32_t, Dim>& by) {
 
 Shape Shape::of(const std::vector<int64_t>& sizes) {
   return Shape(std::vector<Dim>(sizes.begin(), sizes.end()));
+}
+
+void Shape::bad_axis(int axis) const {
+  error(ErrorCode::kBadAxis, "axis ", axis, " of shape ", str(), " was asked for, which has ",
+        rank(), " axes, numbered from 0")
+      .throw_if_error();
+  std::abort();  // not reached
 }
 
 bool Shape::is_constant() const {

@@ -8,12 +8,6 @@
 namespace tracefire {
 namespace {
 
-/// Passes that only make programs faster: a new eager structure runs at once without them.
-bool is_optional(const char* pass) {
-  const std::string_view name = pass;
-  return name != "inline_calls" && name != "place" && name != "decompose";
-}
-
 /// Shows each device what it will run, so that kernels which must be generated are made together.
 Status prepare_devices(const Program& program, const CompileOptions& options) {
   struct Types {
@@ -55,10 +49,12 @@ Status prepare_devices(const Program& program, const CompileOptions& options) {
 Result<ProgramPtr> compile(const GraphPtr& source, const CompileOptions& given) {
   CompileOptions options = given;
   if (!options.device.is_set()) options.device = Backends::instance().default_device();
+  TF_RETURN_IF_ERROR(check_disabled_passes(options.disabled_passes));
+  // The others only make programs faster: a new eager structure runs at once without them.
   std::vector<Pass> passes;
   for (const auto* list : {&raise_passes(), &lowering_passes()}) {
     for (const Pass& pass : *list) {
-      if (options.fuse || !is_optional(pass.name)) passes.push_back(pass);
+      if (options.fuse || pass.required) passes.push_back(pass);
     }
   }
   TF_ASSIGN(const GraphPtr graph, run_passes(passes, source, options));

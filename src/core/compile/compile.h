@@ -30,12 +30,20 @@ struct CompileOptions {
 struct Pass {
   const char* name;
   Result<GraphPtr> (*run)(const GraphPtr& graph, const CompileOptions& options, bool* changed);
+  /// No program comes out without it: it cannot be disabled, and also a new eager structure has it.
+  bool required = false;
 };
 
 /// The passes that run before gradients are taken (recognise composites in primitives) …
 const std::vector<Pass>& raise_passes();
 /// … and those between gradient and plan, in order: inline_calls, place, decompose, simplify, fuse.
 const std::vector<Pass>& lowering_passes();
+
+/// "fuse, simplify" as names; blanks around them do not count.
+std::vector<std::string> pass_names(std::string_view text);
+/// Errors: kBadSetting for a name that no pass has, and for a pass that is required; both name
+/// those that may be disabled.
+Status check_disabled_passes(const std::vector<std::string>& names);
 
 /// Runs passes in order, verifying after each; names of `options.disabled_passes` are skipped.
 Result<GraphPtr> run_passes(const std::vector<Pass>& passes, GraphPtr graph,

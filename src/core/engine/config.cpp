@@ -6,12 +6,12 @@
 #include "core/engine/engine.h"
 #include "core/engine/splice.h"
 #include "core/ops/op_table.h"
-#include "core/runtime/placement_log.h"
 #include "core/runtime/transfer.h"
 
 namespace tracefire {
 
 std::vector<DeviceDescription> list_devices() {
+  settings_problem().throw_if_error();
   std::vector<DeviceDescription> out;
   for (DeviceBackend* device : Backends::instance().devices()) {
     const DeviceInfo& info = device->info();
@@ -46,9 +46,6 @@ void set_soft_device_placement(bool soft) {
 
 void set_log_device_placement(bool log) {
   set_setting("log_device_placement", log ? "true" : "false").throw_if_error();
-  trace::flush_pending(Trigger::kPlacementLog);
-  trace::firing_limits().op_by_op = log;
-  log ? start_placement_log() : stop_placement_log();
 }
 
 void set_tensor_float_32(bool allowed) {
@@ -56,14 +53,13 @@ void set_tensor_float_32(bool allowed) {
 }
 
 void change_setting(const std::string& name, const std::string& value) {
-  if (name == "log_device_placement" && (value == "true" || value == "false")) {
-    set_log_device_placement(value == "true");  // also starts or stops the log
-  } else {
-    set_setting(name, value).throw_if_error();
-  }
+  set_setting(name, value).throw_if_error();
 }
 
-std::string setting(const std::string& name) { return setting_text(name).value(); }
+std::string setting(const std::string& name) {
+  settings_problem().throw_if_error();
+  return setting_text(name).value();
+}
 
 void mask_ops(const std::string& device_kind, const std::vector<std::string>& ops) {
   const Device device = parse_device(device_kind);
@@ -74,6 +70,11 @@ void mask_ops(const std::string& device_kind, const std::vector<std::string>& op
 }
 
 MemoryInfo memory_info(Device device) {
+  if (!device.is_set()) {
+    error(ErrorCode::kUnknownDevice,
+          "memory was asked of a device that is not set; name one, such as /CPU:0")
+        .throw_if_error();
+  }
   const MemoryStats stats = Backends::instance().find(device).value()->memory();
   return {stats.in_use, stats.peak, stats.reserved, stats.limit};
 }

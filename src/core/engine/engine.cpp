@@ -15,16 +15,32 @@ Engine& Engine::instance() {
   return engine;
 }
 
-Engine::Engine() {
-  trace::set_firer(this);
-  Executor::instance().set_host_handler(serve_host_step);
+namespace {
+
+void take_limits() {
   trace::FiringLimits& limits = trace::firing_limits();
   limits.nodes = settings::max_pending_nodes();
   limits.bytes = settings::max_pinned_bytes();
-  if (settings::log_device_placement()) {
-    limits.op_by_op = true;
-    start_placement_log();
-  }
+}
+
+void take_placement_log() {
+  const bool log = settings::log_device_placement();
+  if (trace::firing_limits().op_by_op == log) return;
+  trace::flush_pending(Trigger::kPlacementLog);
+  trace::firing_limits().op_by_op = log;
+  log ? start_placement_log() : stop_placement_log();
+}
+
+}  // namespace
+
+Engine::Engine() {
+  trace::set_firer(this);
+  Executor::instance().set_host_handler(serve_host_step);
+  observe_setting("max_pending_nodes", take_limits);
+  observe_setting("max_pinned_bytes", take_limits);
+  observe_setting("log_device_placement", take_placement_log);
+  take_limits();
+  take_placement_log();
 }
 
 Device Engine::default_device() {
@@ -55,10 +71,7 @@ CompileOptions Engine::compile_options(bool fuse) const {
                           : Precision::kTf32;
   options.deterministic = settings::deterministic();
   options.fuse = fuse;
-  std::istringstream names(settings::disabled_passes());
-  for (std::string name; std::getline(names, name, ',');) {
-    if (!name.empty()) options.disabled_passes.push_back(name);
-  }
+  options.disabled_passes = pass_names(settings::disabled_passes());
   return options;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loop over an epoch: the function's graph behind a gather of rows, with the step counter in
 // a slot of its own, so that every step is the same program over the same addresses.
+#include "core/base/guard.h"
 #include "core/base/settings.h"
 #include "core/engine/function_state.h"
 #include "core/ops/op_table.h"
@@ -92,6 +93,9 @@ Status check_epoch(const Function::State& state, const Tensors& data, const Tens
   }
   const Graph& body = *state.lowered.graph;
   for (size_t i = 0; i < data.size(); ++i) {
+    if (!data[i].defined()) {
+      return error(ErrorCode::kBadAttribute, "'", name, "': data[", i, "] is undefined");
+    }
     const ValueType& want = body.params[i].type;
     const ValueType& got = data[i].cell()->type;
     bool fits = got.dtype == want.dtype && got.shape.rank() == want.shape.rank() &&
@@ -153,7 +157,9 @@ Result<std::shared_ptr<Epoch>> find_epoch(Function::State& state, const Tensors&
     const Shape& shape = state.lowered.graph->params[i].type.shape;
     if (shape.rank() > 0 && shape[0].is_symbol()) epoch->env.set(shape[0].symbol(), batch);
   }
-  TF_ASSIGN(epoch->program, compile(graph, Engine::instance().compile_options(/*fuse=*/true)));
+  TF_ASSIGN(epoch->program, guarded([&] {
+              return compile(graph, Engine::instance().compile_options(/*fuse=*/true));
+            }));
   TF_ASSIGN(epoch->counter,
             allocate_storage(Engine::instance().default_device(), kCounterType, "step counter"));
   state.epochs.push_back(epoch);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/base/guard.h"
 #include "core/base/settings.h"
 #include "core/engine/engine.h"
 #include "core/graph/text.h"
@@ -25,6 +26,9 @@ struct Engine::Batch {
 };
 
 namespace {
+
+/// Nodes that run as one program at most.
+constexpr size_t kMostNodes = 1024;
 
 /// Nothing fires by itself on this thread while the engine works.
 struct Inside {
@@ -179,10 +183,12 @@ Status Engine::drop_failed(Batch* batch) {
   return first;
 }
 
-Result<GraphPtr> Engine::build_graph(const Batch& batch) {
-  // Sizes that data decided are numbers by now: the graph is built with them.
+namespace {
+
+/// Numbers of the sizes that data decided: known by now, as the leaves are ready.
+DimEnv sizes_of(const std::vector<CellPtr>& leaves) {
   DimEnv env;
-  for (const CellPtr& leaf : batch.leaves) {
+  for (const CellPtr& leaf : leaves) {
     for (int axis = 0; axis < leaf->type.shape.rank(); ++axis) {
       const Dim dim = leaf->type.shape[axis];
       if (dim.is_symbol()) {
@@ -190,8 +196,23 @@ Result<GraphPtr> Engine::build_graph(const Batch& batch) {
       }
     }
   }
-  const OpTable& table = OpTable::instance();
-  Builder builder(table, "eager");
+  return env;
+}
+
+Attrs bind_shapes(const Attrs& attrs, const DimEnv& env) {
+  Attrs bound;
+  for (const auto& [name, attr] : attrs.entries()) {
+    const Shape* shape = std::get_if<Shape>(&attr);
+    bound.set(name, shape ? Attr(shape->bind(env)) : attr);
+  }
+  return bound;
+}
+
+}  // namespace
+
+Result<GraphPtr> Engine::build_graph(const Batch& batch) {
+  const DimEnv env = sizes_of(batch.leaves);
+  Builder builder(OpTable::instance(), "eager");
   std::unordered_map<const Cell*, Value> values;
   for (const CellPtr& leaf : batch.leaves) {
     const bool token = leaf->type.dtype == DType::kToken;
@@ -205,14 +226,7 @@ Result<GraphPtr> Engine::build_graph(const Batch& batch) {
     Node node = traced->node;
     node.inputs.clear();
     for (const CellPtr& input : traced->inputs) node.inputs.push_back(values.at(input.get()));
-    if (!env.values().empty()) {
-      Attrs bound;
-      for (const auto& [name, attr] : node.attrs.entries()) {
-        const Shape* shape = std::get_if<Shape>(&attr);
-        bound.set(name, shape ? Attr(shape->bind(env)) : attr);
-      }
-      node.attrs = std::move(bound);
-    }
+    if (!env.values().empty()) node.attrs = bind_shapes(node.attrs, env);
     TF_ASSIGN(Value first, builder.add(std::move(node)));
     for (size_t i = 0; i < traced->outputs.size(); ++i) {
       if (CellPtr cell = traced->outputs[i].lock()) {
@@ -257,10 +271,14 @@ Status Engine::run_batch(Batch* batch, Trigger trigger) {
 void Engine::fire(std::span<const CellPtr> cells, Trigger trigger) {
   Inside inside;
   std::vector<TraceNodePtr> nodes = claim(cells);
-  // An effect is a program of its own, so that its failure is that of nothing else.
+  // An effect is a program of its own, so that its failure is that of nothing else. A long history
+  // (the gradients of a tape) is run in pieces: planning one program of it would take far longer.
   for (size_t begin = 0; begin < nodes.size();) {
     size_t end = begin + 1;
-    while (end < nodes.size() && !has_effect(*nodes[begin]) && !has_effect(*nodes[end])) ++end;
+    while (end < nodes.size() && end - begin < kMostNodes && !has_effect(*nodes[begin]) &&
+           !has_effect(*nodes[end])) {
+      ++end;
+    }
     Batch batch;
     batch.nodes.assign(std::make_move_iterator(nodes.begin() + static_cast<ptrdiff_t>(begin)),
                        std::make_move_iterator(nodes.begin() + static_cast<ptrdiff_t>(end)));
@@ -275,7 +293,7 @@ void Engine::fire_batch(Batch* batch, Trigger trigger) {
   find_ends(batch);
   wait_for_leaves(batch);
   Status status = drop_failed(batch);
-  if (!batch->nodes.empty()) status = run_batch(batch, trigger);
+  if (!batch->nodes.empty()) status = guarded([&] { return run_batch(batch, trigger); });
   if (!status.ok()) {
     // Values carry their failure; an effect may have none that anybody can see.
     if (effect && batch->results.empty()) tell_later(status);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "core/base/guard.h"
 #include "core/base/settings.h"
 #include "core/engine/function_state.h"
 #include "core/engine/splice.h"
@@ -45,6 +46,24 @@ ValueType joined(ValueType type, int64_t count) {
   return type;
 }
 
+Status trace_ended(const std::string& name) {
+  return error(ErrorCode::kBadUsage, "tracing of '", name,
+               "' has ended; begin another FunctionTrace");
+}
+
+Status check_parameter(const std::string& function, DType dtype, const Shape& shape) {
+  if (dtype != DType::kString && dtype_size(dtype) == 0) {
+    return error(ErrorCode::kDTypeMismatch, "a parameter of '", function, "' is to be ",
+                 dtype_name(dtype), "; it needs an element type with values");
+  }
+  for (Dim dim : shape) {
+    if (dim.is_symbol() || dim.value() >= 0) continue;
+    return error(ErrorCode::kShapeMismatch, "a parameter of '", function, "' is to have shape ",
+                 shape.str(), "; sizes are 0 or more, or symbols");
+  }
+  return {};
+}
+
 Status check_count(const Function::State& state, size_t given) {
   if (given == state.parameters) return {};
   return error(ErrorCode::kBadArity, "'", state.lowered.graph->name, "' takes ", state.parameters,
@@ -70,7 +89,9 @@ Status add_operand(const trace::CellPtr& cell, Device device, RunRequest* reques
 Result<ProgramPtr> Function::State::compiled() {
   std::lock_guard<std::mutex> lock(mutex);
   if (!program || settings_generation != tracefire::settings_generation()) {
-    TF_ASSIGN(program, compile(lowered.graph, Engine::instance().compile_options(/*fuse=*/true)));
+    TF_ASSIGN(program, guarded([&] {
+                return compile(lowered.graph, Engine::instance().compile_options(/*fuse=*/true));
+              }));
     settings_generation = tracefire::settings_generation();
   }
   return program;
@@ -103,8 +124,10 @@ Result<Tensors> run_function(Function::State& state, const ProgramPtr& program, 
   bool started = false;
   request.started = &started;
   ++trace::eager().inside;
-  auto outcome = repeats < 0 ? Executor::instance().run(request)
-                             : Executor::instance().run_repeated(request, repeats);
+  auto outcome = guarded([&] {
+    return repeats < 0 ? Executor::instance().run(request)
+                       : Executor::instance().run_repeated(request, repeats);
+  });
   --trace::eager().inside;
   const size_t outputs = state.outputs;
   if (!outcome.ok()) {
@@ -155,7 +178,9 @@ Tensors Function::operator()(const Tensors& args) const {
           .throw_if_error();
     }
   }
-  if (trace::Scope::current() != nullptr) return splice_call(state.lowered, args).value();
+  if (trace::Scope::current() != nullptr) {
+    return guarded([&] { return splice_call(state.lowered, args); }).value();
+  }
   ProgramPtr program = state.compiled().value();
   RunRequest request;
   for (size_t i = 0; i < args.size(); ++i) {
@@ -198,10 +223,13 @@ void FunctionTrace::abandon() {
 }
 
 Tensor FunctionTrace::parameter(DType dtype, const Shape& shape, const std::string& name) {
+  if (!impl_->guard) trace_ended(impl_->scope.name()).throw_if_error();
+  check_parameter(impl_->scope.name(), dtype, shape).throw_if_error();
   return Tensor(impl_->scope.parameter({dtype, shape}, name, Engine::instance().default_device()));
 }
 
 Function FunctionTrace::finish(const Tensors& outputs) {
+  if (!impl_->guard) trace_ended(impl_->scope.name()).throw_if_error();
   std::vector<trace::CellPtr> cells;
   for (const Tensor& output : outputs) {
     if (!output.defined()) {
@@ -220,6 +248,10 @@ Function FunctionTrace::finish(const Tensors& outputs) {
 
 Function trace_function(const std::string& name, const std::vector<TensorSpec>& parameters,
                         const std::function<Tensors(const Tensors&)>& body) {
+  if (!body) {
+    error(ErrorCode::kBadAttribute, "'", name, "' was to be traced from an empty function")
+        .throw_if_error();
+  }
   FunctionTrace trace(name);
   Tensors params;
   for (const TensorSpec& spec : parameters)
@@ -227,8 +259,11 @@ Function trace_function(const std::string& name, const std::vector<TensorSpec>& 
   return trace.finish(body(params));
 }
 
-InitScope::InitScope() : previous_(new trace::ScopeGuard(nullptr)) {}
-InitScope::~InitScope() { delete static_cast<trace::ScopeGuard*>(previous_); }
+struct InitScope::Impl {
+  trace::ScopeGuard guard{nullptr};
+};
+InitScope::InitScope() : impl_(std::make_unique<Impl>()) {}
+InitScope::~InitScope() = default;
 
 struct AbstractScope::Impl {
   trace::Scope scope{trace::ScopeKind::kAbstract, "abstract"};
@@ -237,6 +272,7 @@ struct AbstractScope::Impl {
 AbstractScope::AbstractScope() : impl_(std::make_unique<Impl>()) {}
 AbstractScope::~AbstractScope() = default;
 Tensor AbstractScope::parameter(DType dtype, const Shape& shape) {
+  check_parameter("abstract", dtype, shape).throw_if_error();
   return Tensor(impl_->scope.parameter({dtype, shape}, "", Engine::instance().default_device()));
 }
 

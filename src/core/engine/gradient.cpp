@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "core/base/guard.h"
 #include "core/engine/engine.h"
 #include "core/engine/splice.h"
 #include "core/grad/grad.h"
@@ -96,7 +97,8 @@ class GradientGraph {
   std::unordered_map<uint64_t, trace::CellPtr> cells_;
 };
 
-void check_tensors(const Tensors& outputs, const Tensors& sources) {
+void check_tensors(const Tensors& outputs, const Tensors& sources,
+                   const Tensors& output_grads = {}) {
   auto check = [](const Tensors& tensors, const char* what) {
     for (const Tensor& tensor : tensors) {
       if (!tensor.defined()) {
@@ -106,6 +108,7 @@ void check_tensors(const Tensors& outputs, const Tensors& sources) {
   };
   check(outputs, "output");
   check(sources, "source");
+  check(output_grads, "gradient of an output");
 }
 
 }  // namespace
@@ -153,17 +156,17 @@ void Tape::watch(const Tensor& tensor) {
 
 Tensors Tape::gradients(const Tensors& outputs, const Tensors& sources,
                         const Tensors& output_grads) {
-  check_tensors(outputs, sources);
+  check_tensors(outputs, sources, output_grads);
   GradientGraph graph;
   for (const auto& [id, cell] : state_->residuals) graph.add_cell(cell);
   for (const TapeEntry& entry : state_->entries) {
     graph.add(entry.node, entry.inputs, entry.input_types, entry.outputs).throw_if_error();
   }
-  return graph.run(outputs, sources, output_grads).value();
+  return guarded([&] { return graph.run(outputs, sources, output_grads); }).value();
 }
 
 Tensors gradients(const Tensors& outputs, const Tensors& sources, const Tensors& output_grads) {
-  check_tensors(outputs, sources);
+  check_tensors(outputs, sources, output_grads);
   trace::Scope* scope = trace::Scope::current();
   if (scope == nullptr) {
     error(ErrorCode::kValueInTrace,
@@ -196,7 +199,7 @@ Tensors gradients(const Tensors& outputs, const Tensors& sources, const Tensors&
   import(outputs, &local_outputs);
   import(sources, &local_sources);
   import(output_grads, &local_grads);
-  return graph.run(local_outputs, local_sources, local_grads).value();
+  return guarded([&] { return graph.run(local_outputs, local_sources, local_grads); }).value();
 }
 
 }  // namespace tracefire

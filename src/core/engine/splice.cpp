@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/splice.h"
 
+#include <algorithm>
+
 #include "core/ops/op_table.h"
 
 namespace tracefire {
@@ -57,52 +59,60 @@ Result<std::vector<trace::CellPtr>> splice(const Graph& graph, int32_t first,
   return cells;
 }
 
+namespace {
+
+/// The types of `args` against those of the callee's parameters; what free symbols of parameters
+/// stand for in this call.
+Result<SymbolMap> match_arguments(const Graph& callee, const Tensors& args) {
+  SymbolMap symbols;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const ValueType& want = callee.params[i].type;
+    const ValueType& got = args[i].cell()->type;
+    bool fits = want.dtype == got.dtype && want.shape.rank() == got.shape.rank();
+    if (fits) {
+      match_symbols(want.shape, got.shape, &symbols);
+      fits = substitute(want, symbols).shape == got.shape;
+    }
+    if (!fits) {
+      return error(ErrorCode::kShapeMismatch, "'", callee.name, "' takes ", want.str(),
+                   " as argument ", i, ", got ", got.str());
+    }
+  }
+  return symbols;
+}
+
+/// The last token of the effect chain that begins with `token`: each ordered node takes the chain's
+/// token and gives the next.
+Value chain_end(const Graph& graph, Value token) {
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    if (std::find(node.inputs.begin(), node.inputs.end(), token) == node.inputs.end()) continue;
+    for (size_t k = node.outputs.size(); k-- > 0;) {
+      if (node.outputs[k].dtype != DType::kToken) continue;
+      token = {static_cast<int32_t>(i), static_cast<int32_t>(k)};
+      break;
+    }
+  }
+  return token;
+}
+
+}  // namespace
+
 Result<Tensors> splice_call(const trace::Lowered& callee, const Tensors& args) {
   const Graph& graph = *callee.graph;
+  TF_ASSIGN(const SymbolMap symbols, match_arguments(graph, args));
+  // What the callee's parameters are here, in their order: arguments, captures, slots, tokens.
   std::map<Value, trace::CellPtr> known;
-  SymbolMap symbols;
   int32_t param = 0;
-  for (size_t i = 0; i < args.size(); ++i, ++param) {
-    const ValueType& want = graph.params[i].type;
-    const ValueType& got = args[i].cell()->type;
-    if (want.dtype != got.dtype || want.shape.rank() != got.shape.rank()) {
-      return error(ErrorCode::kShapeMismatch, "'", graph.name, "' takes ", want.str(),
-                   " as argument ", i, ", got ", got.str());
-    }
-    match_symbols(want.shape, got.shape, &symbols);
-    if (substitute(want, symbols).shape != got.shape) {
-      return error(ErrorCode::kShapeMismatch, "'", graph.name, "' takes ", want.str(),
-                   " as argument ", i, ", got ", got.str());
-    }
-    known[{-1, param}] = args[i].cell();
-  }
+  for (const Tensor& arg : args) known[{-1, param++}] = arg.cell();
   for (const trace::CellPtr& capture : callee.captures) known[{-1, param++}] = capture;
   for (const trace::SlotPtr& slot : callee.slots) known[{-1, param++}] = trace::read_slot(slot);
-  const int32_t first_token = param;
-  for (const std::string& effect : callee.tokens) {
-    known[{-1, param++}] = trace::effect_token(effect);
-  }
   std::vector<Value> wanted;
   for (const ResultValue& result : graph.results) wanted.push_back(result.value);
-  // The end of each effect chain: the last token made from the parameter's.
-  std::map<std::string, Value> chain_end;
-  for (size_t t = 0; t < callee.tokens.size(); ++t) {
-    Value end{-1, first_token + static_cast<int32_t>(t)};
-    for (size_t i = 0; i < graph.nodes.size(); ++i) {
-      const Node& node = graph.nodes[i];
-      for (Value input : node.inputs) {
-        if (input != end) continue;
-        for (size_t k = node.outputs.size(); k-- > 0;) {
-          if (node.outputs[k].dtype == DType::kToken) {
-            end = {static_cast<int32_t>(i), static_cast<int32_t>(k)};
-            break;
-          }
-        }
-        break;
-      }
-    }
-    chain_end[callee.tokens[t]] = end;
-    wanted.push_back(end);
+  for (const std::string& effect : callee.tokens) {
+    const Value token{-1, param++};
+    known[token] = trace::effect_token(effect);
+    wanted.push_back(chain_end(graph, token));
   }
   TF_ASSIGN(std::vector<trace::CellPtr> cells, splice(graph, 0, wanted, std::move(known), symbols));
   Tensors outputs;

@@ -10,10 +10,9 @@
 
 namespace tracefire {
 
-/// Records the nodes `first`… of `graph` that `results` need into the current trace, with `known`
-/// cells for values that exist already
-/// and `symbols` for what free symbols stand for here; returns the cells of `results` (null for an
-/// invalid value).
+/// Records the nodes of `graph` that `results` need, and from number `first` on also those with an
+/// effect, into the current trace. `known` has the cells of values that exist already, `symbols`
+/// what free symbols stand for here. Returns the cells of `results`, null for an invalid value.
 Result<std::vector<trace::CellPtr>> splice(const Graph& graph, int32_t first,
                                            const std::vector<Value>& results,
                                            std::map<Value, trace::CellPtr> known,

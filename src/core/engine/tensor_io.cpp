@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host data in and out of tensors.
 #include <algorithm>
+#include <cstdlib>
 
+#include "core/base/guard.h"
+#include "core/base/settings.h"
 #include "core/engine/engine.h"
 #include "core/runtime/host_reader.h"
 #include "core/runtime/transfer.h"
@@ -23,7 +26,7 @@ void check_sizes(DType dtype, const std::vector<int64_t>& sizes) {
 }
 
 Tensor make_leaf(const HostArray& array, Device device) {
-  Storage storage = from_host_array(array, device).value();
+  Storage storage = guarded([&] { return from_host_array(array, device); }).value();
   return Tensor(
       trace::make_ready_cell({array.dtype, Shape::of(array.sizes)}, device,
                              std::make_shared<DevicePayload>(std::move(storage), nullptr, 0)));
@@ -33,8 +36,9 @@ Tensor make_leaf(const HostArray& array, Device device) {
 
 Tensor Tensor::from_host(const void* data, DType dtype, const std::vector<int64_t>& sizes,
                          Device device) {
+  settings_problem().throw_if_error();
   check_sizes(dtype, sizes);
-  if (dtype == DType::kString || dtype == DType::kToken || dtype == DType::kInvalid) {
+  if (dtype == DType::kString || dtype_size(dtype) == 0) {
     error(ErrorCode::kDTypeMismatch, "bytes cannot be a tensor of ", dtype_name(dtype),
           "; strings go through from_strings")
         .throw_if_error();
@@ -42,8 +46,15 @@ Tensor Tensor::from_host(const void* data, DType dtype, const std::vector<int64_
   if (!device.is_set()) device = trace::context().device;
   if (!device.is_set()) device = Engine::instance().default_device();
   const ValueType type{dtype, Shape::of(sizes)};
-  Storage storage = allocate_storage(device, type, "tensor from host").value();
   const size_t bytes = storage_bytes(type);
+  if (bytes > 0) {
+    if (data == nullptr) {
+      error(ErrorCode::kBadAttribute, "null was given as the elements of a ", type.str(),
+            " tensor; pass the address of ", bytes, " bytes")
+          .throw_if_error();
+    }
+  }
+  Storage storage = allocate_storage(device, type, "tensor from host").value();
   if (bytes > 0) {
     DeviceBackend* backend = Backends::instance().find(device).value();
     Stream* stream = backend->stream(0).value();
@@ -87,9 +98,23 @@ void Tensor::copy_to(void* target, size_t bytes) const {
         type.dtype == DType::kString ? std::string("strings") : std::to_string(storage_bytes(type)))
         .throw_if_error();
   }
-  HostReader reader;
-  reader.add(payload->storage, bytes, target);
-  engine.observe(std::span(&cell_, 1), &reader).value();
+  if (target == nullptr && bytes > 0) {
+    error(ErrorCode::kBadAttribute, "the value of a ", type.str(),
+          " tensor was to be copied to null; pass the address of ", bytes, " bytes")
+        .throw_if_error();
+  }
+  guarded([&] {
+    HostReader reader;
+    reader.add(payload->storage, bytes, target);
+    return engine.observe(std::span(&cell_, 1), &reader);
+  }).value();
+}
+
+void Tensor::no_host_memory(size_t bytes) {
+  error(ErrorCode::kOutOfMemory, "the host has no ", bytes,
+        " bytes for a copy of a tensor's elements; read a part of it")
+      .throw_if_error();
+  std::abort();  // not reached
 }
 
 std::vector<HostValue> fetch(std::span<const Tensor> tensors) {
@@ -114,7 +139,7 @@ std::vector<HostValue> fetch(std::span<const Tensor> tensors) {
     value.bytes = storage_bytes(type);
     reader.add(payloads[i]->storage, value.bytes);
   }
-  engine.observe(cells, &reader).value();
+  guarded([&] { return engine.observe(cells, &reader); }).value();
   for (size_t i = 0; i < cells.size(); ++i) {
     values[i].data = reader.data(i);
     values[i].copied = reader.copied(i);
@@ -126,7 +151,9 @@ std::vector<HostValue> fetch(std::span<const Tensor> tensors) {
 std::vector<std::string> Tensor::strings() const {
   expect_dtype(DType::kString);
   auto payload = Engine::instance().observe(cell_).value();
-  return to_host(bound_type(*cell_, *payload), payload->storage).value().strings;
+  return guarded([&] { return to_host(bound_type(*cell_, *payload), payload->storage); })
+      .value()
+      .strings;
 }
 
 std::vector<int64_t> Tensor::sizes() const {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/runtime/transfer.h"
 
+#include <algorithm>
+#include <cstdint>
+
 #include "core/base/event.h"
+#include "core/base/guard.h"
 
 namespace tracefire {
 namespace {
@@ -28,11 +32,19 @@ size_t element_count(const ValueType& type) {
 
 }  // namespace
 
-size_t storage_bytes(const ValueType& type) { return element_count(type) * dtype_size(type.dtype); }
+size_t storage_bytes(const ValueType& type) {
+  const size_t size = dtype_size(type.dtype);
+  const Dim elements = type.shape.elements();
+  // Sizes saturate: what cannot be addressed is refused by every device.
+  const auto count = static_cast<size_t>(std::max<int64_t>(elements.value(), 0));
+  return size != 0 && count > SIZE_MAX / size ? SIZE_MAX : count * size;
+}
 
 Result<Storage> allocate_storage(Device device, const ValueType& type, const char* what) {
   if (type.dtype == DType::kString) {
-    return Storage{std::make_shared<StringBuffer>(element_count(type)), 0};
+    return guarded([&]() -> Result<Storage> {
+      return Storage{std::make_shared<StringBuffer>(element_count(type)), 0};
+    });
   }
   TF_ASSIGN(DeviceBackend * backend, Backends::instance().find(device));
   TF_ASSIGN(BufferPtr buffer, backend->allocate(storage_bytes(type), what));
@@ -110,6 +122,10 @@ Result<HostArray> to_host(const ValueType& type, const Storage& source) {
 }
 
 Result<Storage> from_host_array(const HostArray& array, Device device) {
+  if (std::any_of(array.sizes.begin(), array.sizes.end(), [](int64_t size) { return size < 0; })) {
+    return error(ErrorCode::kShapeMismatch, "an array of shape ", Shape::of(array.sizes).str(),
+                 " was given; sizes are 0 or more");
+  }
   const ValueType type{array.dtype, Shape::of(array.sizes)};
   if (type.dtype != DType::kString && array.bytes.size() != storage_bytes(type)) {
     return error(ErrorCode::kShapeMismatch, "an array of ", array.bytes.size(),

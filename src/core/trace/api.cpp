@@ -2,6 +2,7 @@
 // The public edge of the trace: tensors, variables, scopes, operations by name.
 #include <algorithm>
 
+#include "core/base/guard.h"
 #include "core/ops/op_table.h"
 #include "core/ops/row_names.h"
 #include "core/trace/flush.h"
@@ -67,9 +68,11 @@ Tensor Tensor::to(Device device) const {
 }
 
 void Tensor::check_count(size_t count, const std::vector<int64_t>& sizes) {
-  int64_t expected = 1;
-  for (int64_t size : sizes) expected *= size;
-  if (static_cast<int64_t>(count) != expected) {
+  const Dim elements = Shape::of(sizes).elements();  // saturates
+  const bool possible =
+      std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size >= 0; });
+  const int64_t expected = elements.value();
+  if (!possible || static_cast<int64_t>(count) != expected) {
     error(ErrorCode::kShapeMismatch, count, " values were given for shape ", Shape::of(sizes).str(),
           ", which has ", expected)
         .throw_if_error();
@@ -84,6 +87,11 @@ Variable::Variable(const Tensor& initial, std::string name, bool trainable) {
   if (cell.scope != 0) {
     error(ErrorCode::kValueInTrace, "variable '", name,
           "' gets its initial value from a function being traced; create it before tracing")
+        .throw_if_error();
+  }
+  if (!cell.type.shape.is_constant()) {
+    error(ErrorCode::kSymbolUnbound, "variable '", name, "' gets an initial value of shape ",
+          cell.type.shape.str(), ", which depends on data; sizes of variables must be numbers")
         .throw_if_error();
   }
   slot_ = std::make_shared<trace::Slot>();
@@ -130,7 +138,9 @@ Tensors apply_op(int op, std::span<const Tensor> inputs, const AttrList& attrs) 
   }
   Attrs set;
   for (const auto& [name, value] : attrs) set.set(name, value);
-  auto outputs = trace::record(static_cast<OpId>(op), std::move(cells), std::move(set)).value();
+  auto outputs = guarded([&] {
+                   return trace::record(static_cast<OpId>(op), std::move(cells), std::move(set));
+                 }).value();
   std::vector<Tensor> tensors;
   tensors.reserve(outputs.size());
   for (trace::CellPtr& cell : outputs) tensors.emplace_back(std::move(cell));
@@ -161,7 +171,10 @@ NameScope::NameScope(const std::string& name) {
   auto& names = trace::context().names;
   names.push_back(names.empty() ? name : names.back() + "/" + name);
 }
-NameScope::~NameScope() { trace::context().names.pop_back(); }
+NameScope::~NameScope() {
+  auto& names = trace::context().names;
+  if (!names.empty()) names.pop_back();  // none: it ends on another thread than it began on
+}
 
 void flush() {
   trace::flush_pending(Trigger::kExit);

@@ -81,6 +81,12 @@ Tensors record_control(const char* op, std::vector<CellPtr> operands, Attrs attr
   return tensors_of(outputs);
 }
 
+template <class Function>
+void check_function(const Function& function, const char* what) {
+  if (function) return;
+  error(ErrorCode::kBadAttribute, what, " was given an empty function").throw_if_error();
+}
+
 void check_predicate(const Tensor& pred, const char* what) {
   if (!pred.defined() || pred.dtype() != DType::kBool || pred.rank() != 0) {
     error(ErrorCode::kBadAttribute, what, " needs a condition of type bool and shape (), got ",
@@ -94,6 +100,8 @@ void check_predicate(const Tensor& pred, const char* what) {
 Tensors cond(const Tensor& pred, const std::function<Tensors()>& then_fn,
              const std::function<Tensors()>& else_fn) {
   check_predicate(pred, "cond");
+  check_function(then_fn, "cond");
+  check_function(else_fn, "cond");
   Region yes = trace_region("then", {}, [&](const Tensors&) { return then_fn(); });
   Region no = trace_region("else", {}, [&](const Tensors&) { return else_fn(); });
   if (yes.outputs.size() != no.outputs.size()) {
@@ -122,6 +130,8 @@ Tensors cond(const Tensor& pred, const std::function<Tensors()>& then_fn,
 Tensors while_loop(const std::function<Tensor(const Tensors&)>& cond,
                    const std::function<Tensors(const Tensors&)>& body, const Tensors& vars,
                    int64_t max_iterations) {
+  check_function(cond, "while_loop");
+  check_function(body, "while_loop");
   std::vector<CellPtr> operands = cells_of(vars, "while_loop");
   Region test = trace_region("cond", operands, [&](const Tensors& now) {
     Tensor pred = cond(now);
@@ -159,6 +169,7 @@ Tensors while_loop(const std::function<Tensor(const Tensors&)>& cond,
 
 Tensors host_call(const HostFunction& function, const Tensors& inputs,
                   const std::vector<TensorSpec>& outputs) {
+  check_function(function, "host_call");
   Attrs attrs;
   attrs.set("callback", trace::register_host_function(function));
   std::vector<int64_t> dtypes, ranks;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -26,9 +27,9 @@ void flush_pending(Trigger trigger);
 
 /// Limits of pending work; the engine sets them from the settings.
 struct FiringLimits {
-  int64_t nodes = 256;
-  int64_t bytes = int64_t{256} << 20;
-  bool op_by_op = false;  ///< the placement log is on
+  std::atomic<int64_t> nodes{256};
+  std::atomic<int64_t> bytes{int64_t{256} << 20};
+  std::atomic<bool> op_by_op{false};  ///< the placement log is on
 };
 FiringLimits& firing_limits();
 

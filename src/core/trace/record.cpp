@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/log.h"
+#include "core/base/settings.h"
 #include "core/ops/op_table.h"
 #include "core/trace/flush.h"
 #include "tracefire/config.h"
@@ -99,6 +100,7 @@ Location current_location() {
 }
 
 Result<std::vector<CellPtr>> record_node(Node node, std::vector<CellPtr> inputs) {
+  TF_RETURN_IF_ERROR(settings_problem());
   const OpRow& row = OpTable::instance().row(node.op);
   Scope* scope = Scope::current();
   std::vector<ValueType> types;

@@ -5,7 +5,12 @@
 
 namespace tracefire::trace {
 namespace {
-thread_local Scope* current_scope = nullptr;
+/// Guards of this thread, the innermost last. Those that ended out of order are taken out when
+/// they come last.
+std::vector<std::shared_ptr<ScopeGuard::Mark>>& guards() {
+  thread_local std::vector<std::shared_ptr<ScopeGuard::Mark>> list;
+  return list;
+}
 
 const ValueType& token_type() {
   static const ValueType type{DType::kToken, Shape{}};
@@ -14,17 +19,25 @@ const ValueType& token_type() {
 }  // namespace
 
 Scope::Scope(ScopeKind kind, std::string name)
-    : kind_(kind), id_(next_id()), name_(std::move(name)), parent_(current_scope) {}
+    : kind_(kind), id_(next_id()), name_(std::move(name)), parent_(current()) {
+  if (parent_ != nullptr) parent_alive_ = parent_->alive_;
+}
 
 Scope::~Scope() {
   // Youngest first, so that no long chain of owners is released by recursion.
   while (!nodes_.empty()) nodes_.pop_back();
 }
 
-Scope* Scope::current() { return current_scope; }
+Scope* Scope::current() {
+  auto& list = guards();
+  while (!list.empty() && list.back()->ended.load(std::memory_order_acquire)) list.pop_back();
+  return list.empty() ? nullptr : list.back()->scope;
+}
 
-ScopeGuard::ScopeGuard(Scope* scope) : previous_(current_scope) { current_scope = scope; }
-ScopeGuard::~ScopeGuard() { current_scope = previous_; }
+ScopeGuard::ScopeGuard(Scope* scope) : mark_(std::make_shared<Mark>(scope)) {
+  guards().push_back(mark_);
+}
+ScopeGuard::~ScopeGuard() { mark_->ended.store(true, std::memory_order_release); }
 
 CellPtr Scope::parameter(ValueType type, std::string name, Device device) {
   params_.push_back(make_cell(std::move(type), device, id_));
@@ -36,6 +49,11 @@ Result<CellPtr> Scope::import(const CellPtr& outer) {
   if (outer->scope == id_) return outer;
   CellPtr source = outer;
   if (parent_ != nullptr) {
+    if (parent_alive_.expired()) {
+      return error(ErrorCode::kValueInTrace, "'", name_,
+                   "' is still being traced but the function around it has ended; end the inner "
+                   "one first");
+    }
     TF_ASSIGN(source, parent_->import(outer));
   } else if (outer->scope != 0) {
     return error(ErrorCode::kValueInTrace, "a ", outer->type.str(),

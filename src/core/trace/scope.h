@@ -73,6 +73,8 @@ class Scope {
   uint64_t id_;
   std::string name_;
   Scope* parent_;
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  std::weak_ptr<const bool> parent_alive_;  ///< of parent_, which may end before this scope
   std::vector<CellPtr> params_;
   std::vector<std::string> param_names_;
   std::vector<Capture> captures_;
@@ -84,16 +86,22 @@ class Scope {
   std::vector<CellPtr> cells_;
 };
 
-/// Makes `scope` the current one of this thread.
+/// Makes `scope` the current one of this thread until the guard's end. Guards that end in another
+/// order than the opposite of their beginnings, or on another thread, do no harm.
 class ScopeGuard {
  public:
+  struct Mark {
+    explicit Mark(Scope* s) : scope(s) {}
+    Scope* scope;
+    std::atomic<bool> ended{false};
+  };
   explicit ScopeGuard(Scope* scope);
   ~ScopeGuard();
   ScopeGuard(const ScopeGuard&) = delete;
   ScopeGuard& operator=(const ScopeGuard&) = delete;
 
  private:
-  Scope* previous_;
+  std::shared_ptr<Mark> mark_;
 };
 
 /// How a scope's graph is laid out: which cells and slots its parameters are, in order.

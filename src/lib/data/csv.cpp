@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "core/base/guard.h"
 #include "lib/data/gzip.h"
 #include "tracefire/data.h"
 
@@ -98,6 +99,18 @@ class Parser {
       table_.names.emplace_back(trim(field));
     }
     table_.columns = column_;
+    return check_names();
+  }
+
+  /// A name that two columns have would be answered with the first. Columns may have no name.
+  Status check_names() const {
+    std::vector<std::string_view> sorted(table_.names.begin(), table_.names.end());
+    std::sort(sorted.begin(), sorted.end());
+    for (size_t i = 1; i < sorted.size(); ++i) {
+      if (sorted[i].empty() || sorted[i] != sorted[i - 1]) continue;
+      return error(ErrorCode::kBadFile, table_.source, ", line ", line_, ": two columns are called ",
+                   shown(sorted[i]), "; expected a name of its own for each. Rename one of them");
+    }
     return {};
   }
 
@@ -197,12 +210,15 @@ Result<std::string> read_file(const std::string& path, uint64_t max_bytes) {
 }  // namespace
 
 Table parse_csv(std::string_view text, const CsvOptions& options, const std::string& source) {
-  return parse(text, options, source).value();
+  return guarded([&] { return parse(text, options, source); }).value();
 }
 
 Table read_csv(const std::string& path, const CsvOptions& options) {
-  const std::string content = read_file(path, options.max_bytes).value();
-  return parse(content, options, path).value();
+  return guarded([&]() -> Result<Table> {
+           TF_ASSIGN(const std::string content, read_file(path, options.max_bytes));
+           return parse(content, options, path);
+         })
+      .value();
 }
 
 }  // namespace tracefire::data

@@ -20,6 +20,16 @@ int64_t resolve_column(const Table& table, int64_t column) {
   return at;
 }
 
+void check_table(const Table& table) {
+  if (table.rows >= 0 && table.columns >= 0) {
+    const Dim wanted = Dim(table.rows) * Dim(table.columns);  // saturates
+    if (static_cast<int64_t>(table.values.size()) == wanted.value()) return;
+  }
+  error(ErrorCode::kShapeMismatch, table.source, ": a table of ", table.rows, " rows and ",
+        table.columns, " columns has ", table.values.size(), " values")
+      .throw_if_error();
+}
+
 }  // namespace
 
 int64_t Dataset::rows() const {
@@ -66,6 +76,7 @@ std::pair<Dataset, Dataset> split_every(const Dataset& from, int64_t n) {
 }
 
 Tensor Table::floats(int64_t first, int64_t count) const {
+  check_table(*this);
   const int64_t begin = resolve_column(*this, first);
   const int64_t width = count < 0 ? columns - begin : count;
   if (width > columns - begin) {
@@ -85,6 +96,7 @@ Tensor Table::floats(int64_t first, int64_t count) const {
 }
 
 Tensor Table::labels(int64_t column) const {
+  check_table(*this);
   const int64_t at = resolve_column(*this, column);
   std::vector<int32_t> out;
   out.reserve(static_cast<size_t>(rows));

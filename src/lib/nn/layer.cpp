@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdlib>
 #include <unordered_set>
 
 #include "core/base/status.h"
 #include "tracefire/config.h"
 #include "tracefire/function.h"
 #include "tracefire/nn.h"
+
+namespace tracefire {
+
+void empty_ref_used() {
+  error(ErrorCode::kBadUsage, "an empty Ref was used; give it an object first").throw_if_error();
+  std::abort();  // not reached
+}
+
+}  // namespace tracefire
 
 namespace tracefire::nn {
 
@@ -62,6 +72,10 @@ Variable Layer::add_variable(const std::string& name, const Shape& shape,
   if (!shape.is_constant()) {
     error(ErrorCode::kSymbolUnbound, "variable '", full, "' has the shape ", shape.str(),
           "; the sizes of variables must be numbers")
+        .throw_if_error();
+  }
+  if (!initializer) {
+    error(ErrorCode::kBadAttribute, "variable '", full, "' was given an empty initializer")
         .throw_if_error();
   }
   const InitScope now;

@@ -70,6 +70,11 @@ Tensor SparseCategoricalCrossentropy::call(const Tensor& y_true, const Tensor& y
   const Tensor labels = labels_of_rows(y_true, y_pred);
   if (options_.from_logits) return softmax_cross_entropy(y_pred, labels);
   const Dim classes = y_pred.shape()[y_pred.rank() - 1];
+  if (!classes.is_constant()) {
+    error(ErrorCode::kSymbolUnbound, "predictions are ", y_pred.shape().str(),
+          "; their number of classes must be fixed")
+        .throw_if_error();
+  }
   // A label without a class would count as a loss of zero.
   const Tensor checked = check_range(labels, Shape{classes}, "label");
   const int64_t last = last_axis(y_pred);

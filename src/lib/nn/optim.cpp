@@ -61,9 +61,12 @@ Optimizer::State& Optimizer::state() const {
 void Optimizer::build(const std::vector<Variable>& variables) {
   const InitScope now;
   for (const Variable& variable : variables) {
-    if (!state().index.emplace(variable.slot().get(), state().built.size()).second) continue;
+    if (state().index.count(variable.slot().get()) != 0) continue;
+    std::vector<Variable> made = make_state(variable);
+    variable.name();  // throws where it is undefined
+    state().index.emplace(variable.slot().get(), state().built.size());
     state().built.push_back(variable);
-    state().states.push_back(make_state(variable));
+    state().states.push_back(std::move(made));
   }
 }
 

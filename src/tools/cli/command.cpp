@@ -2,6 +2,7 @@
 #include "tools/cli/command.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,6 +10,17 @@
 #include <ctime>
 
 namespace tracefire::cli {
+namespace {
+
+void cannot_write(const std::string& path, int problem) {
+  error(ErrorCode::kCannotWrite, "the file ", printable(path),
+        " cannot be written: ", std::strerror(problem),
+        ". A place that this user may write to was expected.")
+      .throw_if_error();
+}
+
+}  // namespace
+
 void Context::print(const Json& document) const {
   console.print(document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
@@ -47,6 +59,19 @@ std::string read_input(const std::string& path) {
   return text;
 }
 
+void check_output(const std::string& option, const std::string& path) {
+  if (path.empty() || path == "-") {
+    wrong_usage(option, " was given '", path, "'. The name of a file was expected.");
+  }
+  struct stat facts {};
+  const bool is_there = ::lstat(path.c_str(), &facts) == 0;
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+  const int problem = file < 0 ? errno : 0;
+  if (file >= 0) ::close(file);
+  if (file >= 0 && !is_there) ::unlink(path.c_str());
+  if (problem != 0 && problem != ENXIO) cannot_write(path, problem);  // ENXIO: a pipe, nobody reads
+}
+
 void write_file(const std::string& path, std::string_view text) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   int problem = file < 0 ? errno : 0;
@@ -59,11 +84,7 @@ void write_file(const std::string& path, std::string_view text) {
     }
   }
   if (file >= 0 && ::close(file) != 0 && problem == 0) problem = errno;
-  if (problem == 0) return;
-  error(ErrorCode::kCannotWrite, "the file ", printable(path),
-        " cannot be written: ", std::strerror(problem),
-        ". A place that this user may write to was expected.")
-      .throw_if_error();
+  if (problem != 0) cannot_write(path, problem);
 }
 
 }  // namespace tracefire::cli

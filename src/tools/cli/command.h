@@ -64,7 +64,7 @@ using Action = std::function<int(Context&)>;
 enum class UseOfSettings {
   kNone,              ///< reads none
   kAll,               ///< a wrong one is an error
-  kWithoutWrongOnes,  ///< says what is wrong and goes on without it: it also serves other programs
+  kWithoutWrongOnes,  ///< says what is wrong and goes on without it: it serves other programs, too
 };
 
 /// One sub-command, in a file of its own.
@@ -109,6 +109,11 @@ std::string utc_now();
 
 /// The whole of a file, or of stdin where `path` is "-". Throws Error: kFileNotFound.
 std::string read_input(const std::string& path);
+
+/// Finds out, before long work, whether write_file() could write there; leaves everything as it is.
+/// `option` is the one that named the file: an empty name and "-" are wrong usage. Throws Error:
+/// kCannotWrite.
+void check_output(const std::string& option, const std::string& path);
 
 /// Makes or replaces a file. Throws Error: kCannotWrite with the system's words.
 void write_file(const std::string& path, std::string_view text);

@@ -5,8 +5,10 @@
 
 namespace tracefire::cli {
 
+Command check_command();
 Command doctor_command();
 Command explain_command();
+Command manifest_command();
 Command monitor_command();
 Command prove_command();
 Command settings_command();
@@ -16,8 +18,9 @@ Command help_command();
 
 std::vector<Command> all_commands() {
   std::vector<Command> all = product().engine_commands();
-  for (Command (*tool)() : {doctor_command, explain_command, monitor_command, prove_command,
-                            settings_command, version_command, completion_command, help_command}) {
+  for (Command (*tool)() :
+       {check_command, doctor_command, explain_command, manifest_command, monitor_command,
+        prove_command, settings_command, version_command, completion_command, help_command}) {
     all.push_back(tool());
   }
   return all;

@@ -24,7 +24,8 @@ void describe_options(CLI::App& app) {
   };
   app.add_option_function<std::vector<std::string>>(
       "ACTION", [](const std::vector<std::string>&) {},
-      "plan: says, with --framework, what fits this machine before it is installed");
+      "plan: says, with --framework, what fits this machine before it is installed; diff A B: "
+      "compares two folders, reports or manifests");
   value("--root", "DIRECTORY", "reads a mounted image, a chroot or a container in the place of /");
   value("--env", "NAME=VALUE", "with --root: its environment; may be repeated");
   value("--log", "FILE", "reads a framework's saved output too; - for standard input");
@@ -64,17 +65,20 @@ Command doctor_command() {
       "evidence. On a live machine it also tries the GPU out, each trial in a process of its own. "
       "It changes nothing and needs neither Python nor a GPU.",
       "The exit status is 0 for gpu-ok, 1 for gpu-broken, 3 for gpu-degraded, 4 for cpu-only, 2 "
-      "for wrong arguments. With --json, standard output is one document at each of them."};
+      "for wrong arguments; of diff 0 where both are the same, 1 where they differ. With --json, "
+      "standard output is one document at each of them."};
   command.examples = {
       {"tracefire doctor", "This machine, with trials of the GPU."},
       {"tracefire doctor --framework torch --python ~/venv", "One framework in one environment."},
       {"tracefire doctor plan --framework tensorflow==2.21",
        "What has to be installed here for it to use the GPU."},
+      {"tracefire doctor diff here.json there.json",
+       "Two saved reports: what can change results or speed."},
       {"python train.py 2>&1 | tracefire doctor --log -", "With what a program said."},
       {"tracefire doctor --root image --env LD_LIBRARY_PATH=/opt/cuda --json",
        "A file tree, for programs."}};
   command.schema = "tracefire.doctor/1";
-  command.words = {{"ACTION", {"plan"}},
+  command.words = {{"ACTION", {"plan", "diff"}},
                    {"NAME", {"tensorflow", "torch", "jax", "keras", "tracefire"}}};
   command.settings = UseOfSettings::kWithoutWrongOnes;
   command.reads_own_words = true;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tools/cli/command.h"
+#include "tools/cli/product_trial.h"
 
 namespace tracefire::cli {
 
@@ -20,8 +21,12 @@ struct Product {
   std::string summary;  ///< of the program: one line without a full stop
   std::string text;     ///< paragraph of its help and manual page
   std::vector<Example> examples;
-  std::vector<Command> (*engine_commands)();   ///< those that need the engine
-  std::vector<ProductLibrary> (*libraries)();  ///< in use by the engine
+  std::vector<Command> (*engine_commands)();           ///< those that need the engine
+  std::vector<ProductLibrary> (*libraries)();          ///< in use by the engine
+  std::string (*manifest)(const std::string& commit);  ///< tracefire.manifest/1, all libraries
+  /// The 5000 x 5000 product in the engine, on its default device, with a few elements checked
+  /// against the host; what fails is told in it (throws kCancelled only). Null without an engine.
+  ProductTrial (*try_product)(const std::string& version);
   std::string (*why_no_gpu)();  ///< reason and cure; empty where the engine uses a GPU, or is not
 };
 

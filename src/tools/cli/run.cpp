@@ -4,7 +4,7 @@
 #include <charconv>
 #include <exception>
 
-#include "core/base/settings_file.h"
+#include "core/base/settings.h"
 #include "core/base/text.h"
 #include "tools/cli/command.h"
 #include "tools/cli/common.h"
@@ -157,10 +157,9 @@ std::string words_of(const CLI::ParseError& failure, const CommandPage& page) {
 
 void apply_settings(const Common& common, UseOfSettings use, const Console& console) {
   if (use == UseOfSettings::kNone) return;
-  for (const SettingsFile& file : settings_files()) {
-    const Status status = read_settings_file(file);
-    if (use == UseOfSettings::kAll) status.throw_if_error();
-    if (!status.ok()) console.say(status.str(), "tracefire: warning: ", Style::kBold);
+  for (const Status& problem : settings_problems()) {
+    if (use == UseOfSettings::kAll) problem.throw_if_error();
+    console.say(problem.str(), "tracefire: warning: ", Style::kBold);
   }
   for (const std::string& given : common.settings) {
     const size_t equals = given.find('=');

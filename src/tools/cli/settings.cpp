@@ -111,8 +111,9 @@ Command settings_command() {
       "Shows every setting with its value and what gave it: --set, the environment variable "
       "TRACEFIRE_NAME, the user's settings file, the system's, or the default; the first of these "
       "that speaks wins. With a NAME it tells what that setting means.",
-      "A settings file has one `name = value` a line. It is read by the commands; a program that "
-      "links the library, and the Python package, read the environment alone."};
+      "A settings file has one `name = value` a line. The commands, the Python package and every "
+      "program that links the library read files and variables the same way. A wrong value is an "
+      "error where work begins, not a default."};
   command.examples = {{"tracefire settings", "All of them."},
                       {"tracefire settings matmul_precision", "What one means."},
                       {"TRACEFIRE_THREADS=4 tracefire settings --json",

@@ -5,6 +5,7 @@
 #include "build_info.h"
 #include "tools/cli/product.h"
 #include "tools/cli/program.h"
+#include "tools/report/manifest.h"
 
 namespace tracefire::cli {
 
@@ -20,6 +21,10 @@ const Product& product() {
        {"tracefire monitor", "What the GPUs of this machine do."}},
       [] { return std::vector<Command>(); },
       [] { return std::vector<ProductLibrary>(); },
+      [](const std::string& commit) {
+        return report::manifest({commit, {}, true});
+      },
+      nullptr,
       [] { return std::string(); }};
   return tools;
 }

@@ -20,8 +20,8 @@ constexpr int64_t kTestEvery = 5;  // every fifth row is kept for the test
 
 struct Options {
   int64_t epochs = 40, batch = 64, seed = 1;
-  std::string json, html;            ///< files
-  std::vector<std::string> command;  ///< runs instead of this demo, for the report
+  std::optional<std::string> json, html;  ///< files
+  std::vector<std::string> command;       ///< runs instead of this demo, for the report
 };
 
 nn::Sequential make_model() {
@@ -81,9 +81,11 @@ Json document_of(const Context& context, const Options& options, double accuracy
     for (const auto& [name, value] : epoch.figures()) figures[name] = value;
     document["history"].push_back(std::move(figures));
   }
-  document["manifest"] = {{"trained by", "the C++ library"},
-                          {"seed", std::to_string(options.seed)}};
   document["proof"] = Json::parse(proof.json());
+  ManifestFacts facts;
+  facts.commit = context.build.commit;
+  facts.seed = static_cast<uint64_t>(options.seed);
+  document["manifest"] = Json::parse(manifest(facts));
   return document;
 }
 
@@ -98,14 +100,20 @@ int run(const Context& context, const Options& options) {
   train(model, training, options, console);
   const double accuracy = model.evaluate(test, {.batch_size = options.batch})["accuracy"];
   const Proof after = proof();
-  if (!options.json.empty()) {
-    const Json document =
-        document_of(context, options, accuracy, after, training, test, model.history());
-    write_file(options.json, document.dump(1) + "\n");
-  }
   char last[64];
   std::snprintf(last, sizeof last, "accuracy %.4f\nverdict ", accuracy);
   context.console.print(after.str() + "\n" + last + after.verdict + "\n");
+  if (options.json) {
+    const Json document =
+        document_of(context, options, accuracy, after, training, test, model.history());
+    try {
+      write_file(*options.json,
+                 document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+    } catch (const Error&) {
+      context.console.flush();  // the result is not lost with the file
+      throw;
+    }
+  }
   return accuracy >= kLeastAccuracy && !after.verdict.empty() ? kSuccess : kFailure;
 }
 
@@ -161,11 +169,14 @@ Command demo_command() {
     app.add_option("COMMAND", options->command,
                    "with --html: a program that does the same and takes --json, after --");
     return [options](Context& context) {
-      if (options->html.empty() && !options->command.empty()) {
+      if (!options->html && !options->command.empty()) {
         wrong_usage("a program was given without --html, which reports on it.");
       }
-      if (options->html.empty()) return run(context, *options);
-      return run_and_report(context, own_command(*options), options->json, options->html);
+      if (options->json) check_output("--json", *options->json);  // not after minutes of training
+      if (!options->html) return run(context, *options);
+      check_output("--html", *options->html);
+      return run_and_report(context, own_command(*options), options->json.value_or(""),
+                            *options->html);
     };
   };
   return command;

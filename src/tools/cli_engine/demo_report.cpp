@@ -10,7 +10,6 @@
 #include "tools/observe/profile_html.h"
 #include "tools/report/escape.h"
 #include "tools/report/page.h"
-#include "tracefire/config.h"
 
 namespace tracefire::cli {
 namespace {
@@ -111,33 +110,31 @@ std::string placement(const Json& demo, const ProfiledRun& run) {
                        rows);
 }
 
-std::string manifest(const Context& context, const Json& demo, const ProfiledRun& run) {
+/// Rows "gpus.0.name" … of whatever the manifest holds.
+void add_rows(const std::string& name, const Json& value,
+              std::vector<std::vector<std::string>>& rows) {
+  if (!value.is_structured()) {
+    if (!value.is_null()) rows.push_back({name, value.is_string() ? text_of(value) : value.dump()});
+    return;
+  }
+  for (const auto& [key, part] : value.items()) {
+    add_rows(name.empty() ? key : name + "." + key, part, rows);
+  }
+}
+
+std::string manifest(const Json& demo, const ProfiledRun& run) {
   std::vector<std::vector<std::string>> rows;
-  for (const auto& [name, value] : demo.at("manifest").items()) {
-    rows.push_back({name, text_of(value)});
-  }
-  rows.push_back({"Tracefire", context.build.version});
-  if (*context.build.commit) rows.push_back({"commit", context.build.commit});
+  add_rows("", demo.at("manifest"), rows);
   rows.push_back({"host", run.session.host});
-  if (!run.session.driver_version.empty()) {
-    rows.push_back({"NVIDIA driver", run.session.driver_version});
-  }
-  for (const inject::GpuSeen& gpu : run.session.gpus) rows.push_back({"GPU", gpu.name});
-  for (const DeviceDescription& device : list_devices()) {
-    rows.push_back({device.device.str(), device.name + ", " + device.architecture});
-  }
-  for (const LibraryDescription& library : list_libraries()) {
-    rows.push_back({library.name, library.version + " (" + library.path + ")"});
-  }
   return "<h2>Manifest</h2>" + report::table({{"what"}, {"value"}}, rows);
 }
 
 }  // namespace
 
-std::string demo_page(const Context& context, const Json& demo, const ProfiledRun& run) {
+std::string demo_page(const Json& demo, const ProfiledRun& run) {
   std::string body = head(demo, run) + learning(demo) + placement(demo, run);
   if (!run.profiles.empty()) body += profiler::html_sections(run.profiles[0]);
-  body += manifest(context, demo, run);
+  body += manifest(demo, run);
   return report::page("Tracefire demo", body);
 }
 
@@ -168,7 +165,7 @@ int run_and_report(const Context& context, const std::vector<std::string>& comma
   const std::string text = read_input(result);
   if (!json.empty()) write_file(json, text);
   try {
-    write_file(html, demo_page(context, Json::parse(text), run));
+    write_file(html, demo_page(Json::parse(text), run));
   } catch (const Json::exception& failure) {
     error(ErrorCode::kBadUsage, "the program's result is no tracefire.demo/1: ", failure.what())
         .throw_if_error();

@@ -17,6 +17,6 @@ int run_and_report(const Context& context, const std::vector<std::string>& comma
 
 /// The page: devices and reason, accuracy, curve of the loss, where every step ran by which kernel,
 /// shares of each device, times, memory, manifest. `demo` is a tracefire.demo/1 document.
-std::string demo_page(const Context& context, const Json& demo, const ProfiledRun& run);
+std::string demo_page(const Json& demo, const ProfiledRun& run);
 
 }  // namespace tracefire::cli

@@ -3,16 +3,20 @@
 #include "tools/cli/product.h"
 
 #include "tracefire/config.h"
+#include "tracefire/observe.h"
 
 namespace tracefire::cli {
 
 Command demo_command();
 Command devices_command();
 Command profile_command();
+ProductTrial try_product(const std::string& version);
 
 namespace {
 
-std::vector<Command> engine_commands() { return {demo_command(), devices_command(), profile_command()}; }
+std::vector<Command> engine_commands() {
+  return {demo_command(), devices_command(), profile_command()};
+}
 
 std::vector<ProductLibrary> libraries() {
   std::vector<ProductLibrary> out;
@@ -36,6 +40,10 @@ const Product& product() {
        {"tracefire explain TF-E0101", "What an error means and what to do about it."}},
       &engine_commands,
       &libraries,
+      [](const std::string& commit) {
+        return manifest({commit, {}, true});
+      },
+      &try_product,
       &why_no_gpu};
   return with_engine;
 }

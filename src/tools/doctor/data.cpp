@@ -37,6 +37,8 @@ Data::Data() {
       logs_ = std::move(parsed);
     else if (file.name == "xids")
       xids_ = std::move(parsed);
+    else if (file.name == "diff")
+      diff_ = std::move(parsed);
     else
       for (Json& rule : parsed.at("rules")) rules_.push_back(std::move(rule));
   }
@@ -64,9 +66,11 @@ std::string Data::merge(std::string_view text) {
                   : key == "systems" ? &systems_
                   : key == "logs"    ? &logs_
                   : key == "xids"    ? &xids_
+                  : key == "diff"    ? &diff_
                                      : nullptr;
     if (table == nullptr)
-      return "\"" + key + "\" is no table; tables are versions, gpus, systems, logs, xids, rules";
+      return "\"" + key +
+             "\" is no table; tables are versions, gpus, systems, logs, xids, diff, rules";
     if (value.is_object() && table->is_object())
       table->merge_patch(value);
     else

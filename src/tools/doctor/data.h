@@ -34,6 +34,7 @@ class Data {
   const Json& systems() const { return systems_; }
   const Json& logs() const { return logs_; }
   const Json& xids() const { return xids_; }
+  const Json& diff() const { return diff_; }
   const std::vector<Json>& rules() const { return rules_; }
 
   /// Entry of `table` ("tensorflow", "torch", "jax") for a version: the exact one, else its minor
@@ -51,7 +52,7 @@ class Data {
   std::string driver_floor(std::string_view cuda, bool windows) const;
 
  private:
-  Json versions_, gpus_, systems_, logs_, xids_;
+  Json versions_, gpus_, systems_, logs_, xids_, diff_;
   std::vector<Json> rules_;
 };
 

@@ -23,6 +23,9 @@ void command_facts(const Machine& machine, const Data& data, Facts* facts);
 /// Facts of one environment, put over the machine's.
 Facts environment_facts(const Facts& machine_facts, const Environment& env,
                         const std::vector<Framework>& frameworks);
+/// The CUDA libraries of a framework on Windows, by the names of their DLLs.
+void windows_library_facts(const Root& root, const Machine& machine, const Environment& env,
+                           const Framework& framework, Facts* facts);
 /// Facts of one framework in it, put over the environment's.
 Facts framework_facts(const Facts& environment_facts, const Root& root, const Machine& machine,
                       const Data& data, const Environment& env, const std::vector<Framework>& all,

@@ -96,6 +96,9 @@ void library_facts(const Root& root, const Machine& m, const Data& data, const E
             need.path + " is CUDA 12's libcusolver.so.11 and needs libnvJitLink.so.12.";
       continue;
     }
+    // conda installs what its packages need; a file that is not in this tree proves nothing.
+    if (fw.conda && env.dist(fw.dist) == nullptr && need.other.empty() && need.elsewhere.empty())
+      continue;
     missing.push_back(need.soname);
     if (is_cudnn) cudnn_missing = need.soname, cudnn_other = need.other;
     if (!need.elsewhere.empty()) {
@@ -497,13 +500,17 @@ Facts framework_facts(const Facts& environment, const Root& root, const Machine&
     std::string last = f.get("driver.last_branch");
     f.flag("fw.no_driver_for_gpu", !last.empty() && major_of(last) < major_of(floor));
   }
-  if (fw.build == Build::kGpu) {
-    library_facts(root, m, data, env, fw, &f);
+  if (fw.id == "jax") jax_facts(data, env, fw, &f);
+  // A plug-in that is not used opens nothing.
+  if (fw.build == Build::kGpu && !f.has("fw.plugin_differs")) {
+    if (m.platform == "windows")
+      windows_library_facts(root, m, env, fw, &f);
+    else
+      library_facts(root, m, data, env, fw, &f);
     cudnn_facts(root, env, fw, &f);
     shadow_facts(root, m, env, fw, &f);
     capability_facts(m, data, fw, &f);
   }
-  if (fw.id == "jax") jax_facts(data, env, fw, &f);
   python_package_facts(m, data, env, fw, &f);
   compiler_facts(root, m, env, fw, &f);
   keras_facts(data, env, fw, &f);

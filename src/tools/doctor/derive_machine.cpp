@@ -132,6 +132,7 @@ void user_space_facts(const Root& root, const Machine& m, const Data& data, Fact
   f->flag("no_libcuda", m.libcuda.path.empty(), "No libcuda.so.1 is in the loader's folders.");
   f->flag("libnvml", !m.libnvml.path.empty());
   f->set("libcuda.path", m.libcuda.path);
+  f->set("libcuda.file", root.follow(m.libcuda.path));
   f->set("libcuda.version", m.libcuda.version);
   f->flag("wsl.libcuda", !m.wsl_libcuda.empty(), "/usr/lib/wsl/lib/libcuda.so.1 exists.");
   bool compat = contains(m.libcuda.path, "/compat");
@@ -216,7 +217,9 @@ void node_facts(const Root& root, const Machine& m, Facts* f) {
   f->flag("fabric.installed", fabric);
   std::string fabric_version;
   for (const auto& [name, package] : m.packages)
-    if (name.rfind("nvidia-fabricmanager", 0) == 0 && !contains(name, "dev"))
+    if ((name.rfind("nvidia-fabricmanager", 0) == 0 ||
+         name.rfind("nvidia-fabric-manager", 0) == 0) &&
+        !contains(name, "dev"))
       fabric_version = package.version;
   if (!fabric_version.empty() && !m.module_version.empty() &&
       compare_versions(fabric_version, m.module_version) != 0)

@@ -19,6 +19,17 @@ double number_of(const std::string& text) {
   }
 }
 
+/// "9.1.0" as it is; "7.2.1" of 7201, the way of TensorFlow 1.
+std::string cudnn_number(const std::string& text) {
+  std::string_view digits = trim(text);
+  if (!digits.empty() && digits[0] == ':') digits = trim(digits.substr(1));
+  digits = digits.substr(0, digits.find_first_not_of("0123456789"));
+  if (digits.size() == 4)
+    return std::string(digits.substr(0, 1)) + "." + std::string(digits.substr(1, 1)) + "." +
+           std::string(digits.substr(3, 1));
+  return find_version(text);
+}
+
 std::string cell(const SmiRow& row, const std::string& key) {
   auto it = row.find(key);
   return it == row.end() ? "" : it->second;
@@ -248,6 +259,15 @@ void memory_error_facts(const Machine& m, Facts* f) {
         f->set("ecc.volatile", value,
                gpu_words(row) + " counts " + value +
                    " uncorrectable ECC errors since the driver was loaded.");
+  for (const SmiRow& row : m.smi_rows) {
+    for (std::string key : {"remapped_rows.pending", "retired_pages.pending"})
+      if (cell(row, key) == "Yes" || number_of(cell(row, key)) > 0)
+        f->set("ecc.pending", "yes",
+               gpu_words(row) + " has memory that waits to be taken out of use (" + key + ").");
+    if (cell(row, "remapped_rows.failure") == "Yes" ||
+        number_of(cell(row, "remapped_rows.failure")) > 0)
+      f->set("ecc.failed", "yes", gpu_words(row) + " says that remapping bad memory failed.");
+  }
   for (const Gpu& gpu : m.gpus)
     f->flag("vgpu", gpu.name.rfind("GRID ", 0) == 0 || contains(gpu.name, " GRID "),
             "The GPU is the virtual GPU " + gpu.name + ".");
@@ -345,13 +365,16 @@ void log_facts(const Machine& m, const Data& data, Facts* f) {
     }
     // The lines that carry values.
     if (contains(line, "Loaded runtime CuDNN library:") && !f->has("log.cudnn_loaded")) {
-      f->set("log.cudnn_loaded", find_version(between(line, "Loaded runtime CuDNN library:", "b")),
-             words);
-      f->set("log.cudnn_built", find_version(between(line, "compiled with:", "\n")));
-      std::string loaded = f->get("log.cudnn_loaded"), built = f->get("log.cudnn_built");
+      std::string loaded = cudnn_number(between(line, "Loaded runtime CuDNN library:", "b"));
+      std::string built = cudnn_number(between(line, "compiled with", "\n"));
+      f->set("log.cudnn_loaded", loaded, words);
+      f->set("log.cudnn_built", built);
+      // TensorFlow 1 wrote 7201 for 7.2.1 and needed the very minor version, like a major one.
+      bool old_words = contains(line, "compatibility version");
+      bool same_major = major_of(loaded) == major_of(built) &&
+                        !(old_words && leading(loaded, 2) != leading(built, 2));
       if (!loaded.empty() && !built.empty())
-        f->set(major_of(loaded) == major_of(built) ? "log.cudnn_minor" : "log.cudnn_major", "yes",
-               words);
+        f->set(same_major ? "log.cudnn_minor" : "log.cudnn_major", "yes", words);
     }
     if (contains(line, "No module named") && !f->has("log.no_module")) {
       std::string name = between(line, "No module named ", "\n");
@@ -365,9 +388,13 @@ void log_facts(const Machine& m, const Data& data, Facts* f) {
       std::string library = between(line, "Could not load dynamic library '", "'");
       f->set("log.library", library, words);
     }
-    if (contains(line, "No matching distribution found for "))
-      f->set("log.wanted", framework_of(between(line, "No matching distribution found for ", "\n")),
-             words);
+    if (contains(line, "No matching distribution found for ") && !f->has("log.wanted")) {
+      std::string wanted = between(line, "No matching distribution found for ", "\n");
+      f->set("log.wanted", framework_of(wanted), words);
+      std::string release = between(wanted, "==", " ;,*");
+      while (!release.empty() && release.back() == '.') release.pop_back();
+      if (is_version(release)) f->set("log.wanted_release", release);
+    }
     if (contains(line, "does not provide the extra 'and-cuda'"))
       f->set("log.extra_release", between(line, "tensorflow ", " "), words);
   }

@@ -84,7 +84,12 @@ std::string install_words(const std::string& framework) {
 }
 
 void request_facts(const Root& root, const Machine& m, const Data& data,
-                   const std::vector<Surveyed>& all, const std::string& asked, Facts* f) {
+                   const std::vector<Surveyed>& all, std::string asked, std::string release,
+                   Facts* f) {
+  std::string wanted = f->get("log.wanted");
+  if (asked.empty() && !wanted.empty() && first_with(all, wanted) == nullptr &&
+      !f->has("log.tensorflow_gpu_removed"))
+    asked = wanted, release = f->get("log.wanted_release");
   const Surveyed* main = all.empty() ? nullptr : &all[0];
   for (const Surveyed& surveyed : all)
     if (!surveyed.frameworks.empty() && (main == nullptr || main->frameworks.empty()))
@@ -122,8 +127,14 @@ void request_facts(const Root& root, const Machine& m, const Data& data,
   if (!asked.empty()) {
     f->set("asked", asked);
     f->set("asked.product", product_of(asked));
-    f->set("asked.dist", asked == "jax" ? "jaxlib" : asked);
-    f->set("asked.install", install_words(asked));
+    f->set("asked.dist",
+           (asked == "jax" ? "jaxlib" : asked) + (release.empty() ? "" : " " + release));
+    f->set("asked.release", release);
+    f->set("fw.install_asked", install_words(asked));
+    f->set("asked.install",
+           install_words(asked) + (release.empty()                  ? ""
+                                   : split(release, '.').size() > 2 ? "==" + release
+                                                                    : "==" + release + ".*"));
     f->flag("asked.anywhere", first_with(all, asked) != nullptr);
     bool present = false;
     f->set("asked.best", table_text(data, "python_best", asked, "", &present));
@@ -131,6 +142,15 @@ void request_facts(const Root& root, const Machine& m, const Data& data,
     f->set("asked.best", best != data.versions().end() && !text_of(*best, asked).empty()
                              ? text_of(*best, asked)
                              : "3.13");
+    bool exact = false;
+    const Json* entry = release.empty() ? nullptr : data.release(asked, release, &exact);
+    std::string range = entry == nullptr ? "" : text_of(*entry, "python");
+    if (size_t dash = range.find('-'); dash != range.npos) {
+      f->set("asked.python_least", range.substr(0, dash));
+      f->set("asked.python_most", range.substr(dash + 1));
+      if (compare_versions(f->get("asked.best"), range.substr(dash + 1)) > 0)
+        f->set("asked.best", range.substr(dash + 1));
+    }
   }
   kernel_facts(root, m, all, f);
 }
@@ -153,7 +173,19 @@ void python_facts(const Data& data, const Surveyed& surveyed, Facts* f) {
         oldest_python = python;
     }
     bool too_new = compare_versions(minor, newest_python) > 0;
-    if (too_new && id == asked)
+    // A release that is asked for has wheels for some Pythons alone.
+    std::string most = id == asked ? f->get("asked.python_most") : "",
+                least = id == asked ? f->get("asked.python_least") : "";
+    if (!most.empty() && compare_versions(minor, most) > 0) {
+      f->set("asked.too_new", "yes",
+             product_of(id) + " " + f->get("asked.release") + " has wheels for Python " + least +
+                 " to " + most + ".");
+      f->flag("asked.newest_fits", !too_new);
+    } else if (!least.empty() && compare_versions(minor, least) < 0) {
+      f->set("asked.too_old", product_of(id) + " " + f->get("asked.release") +
+                                  " has wheels for Python " + least + " to " + most);
+    }
+    if (too_new && id == asked && !f->has("asked.too_new"))
       f->set("asked.too_new", "yes",
              "The newest Python with a wheel of " + product_of(id) + " is " + newest_python + ".");
     if (too_new && !has_framework(surveyed, id))
@@ -164,7 +196,8 @@ void python_facts(const Data& data, const Surveyed& surveyed, Facts* f) {
     auto old = data.versions().find("python_years_old");
     if (old != data.versions().end())
       for (const std::string& python : texts_of(*old, id)) years_old |= python == minor;
-    if (id == asked && !too_new && (years_old || compare_versions(minor, oldest_python) < 0))
+    if (id == asked && !too_new && most.empty() &&
+        (years_old || compare_versions(minor, oldest_python) < 0))
       f->set("asked.too_old", newest.empty() ? "no " + product_of(id) + " wheel is made for it"
                                              : "the newest " + product_of(id) + " for it is " +
                                                    newest + ", years behind");

@@ -18,9 +18,11 @@ struct Surveyed {
   std::vector<Framework> frameworks;
 };
 
-/// `asked` is what --framework named, "" for none.
+/// `asked` is what --framework named, "" for none; `release` its version. Where nobody asked, a log
+/// in which pip finds no wheel of a framework that is nowhere asks for it.
 void request_facts(const Root& root, const Machine& machine, const Data& data,
-                   const std::vector<Surveyed>& all, const std::string& asked, Facts* facts);
+                   const std::vector<Surveyed>& all, std::string asked, std::string release,
+                   Facts* facts);
 /// The wheels that exist for an environment's Python; its facts are in `facts`.
 void python_facts(const Data& data, const Surveyed& surveyed, Facts* facts);
 /// "tensorflow[and-cuda]" of "tensorflow".

@@ -35,7 +35,7 @@ bool skipped(const std::string& path) {
       "/usr/lib/modules"};
   static const std::set<std::string> kNames = {"node_modules",  ".git",          "__pycache__",
                                                "site-packages", "dist-packages", "pkgs",
-                                               ".cache",        "conda-meta"};
+                                               "conda-meta"};
   return kPaths.count(path) != 0 || kNames.count(name_of(path)) != 0;
 }
 
@@ -77,6 +77,8 @@ class Walk {
         if (sites.size() < kMaxEnvironments * 2) sites.push_back(site_at(path));
         continue;
       }
+      // Of caches only the one in which poetry keeps its environments.
+      if (name == ".cache") path += "/pypoetry/virtualenvs";
       next->push_back(path);
     }
   }

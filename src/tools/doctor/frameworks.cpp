@@ -70,7 +70,8 @@ void describe_tensorflow(const Root& root, const Machine& machine, const Data& d
   } else if (info.known) {
     f->build = info.cuda ? Build::kGpu : Build::kCpu;
     f->build_proof = file + " says is_cuda_build " + (info.cuda ? "True." : "False.");
-  } else if ((machine.arch == "aarch64" || f->aarch64) && !f->conda && f->dist == "tensorflow") {
+  } else if ((machine.arch == "aarch64" || f->aarch64) && !f->conda &&
+             (f->dist == "tensorflow" || f->dist == "tf-nightly")) {
     f->build = Build::kCpu;
     f->build_proof = "The aarch64 wheels of TensorFlow on PyPI are built without CUDA.";
   } else if (!f->conda) {

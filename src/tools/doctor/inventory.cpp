@@ -36,6 +36,13 @@ void machine_lines(const Root& root, const Machine& m, std::vector<std::string>*
         line += ", " + it->second + label;
     if (auto it = gpu.measured.find("compute_mode"); it != gpu.measured.end())
       line += ", compute mode " + it->second;
+    for (const auto& [key, label] :
+         {std::pair<const char*, const char*>{"mig.mode.current", ", MIG is "},
+          {"persistence_mode", ", persistence is "},
+          {"power.limit", ", power limit is "},
+          {"clocks.max.sm", ", highest clock is "}})
+      if (auto it = gpu.measured.find(key); it != gpu.measured.end() && !it->second.empty())
+        line += label + it->second;
     out->push_back(line);
   }
   if (!m.module_version.empty())
@@ -83,11 +90,40 @@ void variable_lines(const Machine& m, std::vector<std::string>* out) {
                            "TF_USE_LEGACY_KERAS",
                            "KERAS_BACKEND",
                            "XLA_PYTHON_CLIENT_PREALLOCATE",
+                           "XLA_PYTHON_CLIENT_MEM_FRACTION",
+                           "TF_XLA_FLAGS",
+                           "TF_GPU_ALLOCATOR",
+                           "TF_ENABLE_ONEDNN_OPTS",
+                           "TF_DETERMINISTIC_OPS",
+                           "TF_CUDNN_DETERMINISTIC",
+                           "TF_CUDNN_USE_FRONTEND",
+                           "TF_CUDNN_USE_AUTOTUNE",
+                           "TF_NUM_INTRAOP_THREADS",
+                           "TF_NUM_INTEROP_THREADS",
+                           "NVIDIA_TF32_OVERRIDE",
+                           "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+                           "CUBLAS_WORKSPACE_CONFIG",
+                           "JAX_DEFAULT_MATMUL_PRECISION",
+                           "JAX_ENABLE_X64",
+                           "PYTORCH_CUDA_ALLOC_CONF",
+                           "PYTHONHASHSEED",
+                           "OMP_NUM_THREADS",
+                           "CUDA_LAUNCH_BLOCKING",
                            "SLURM_JOB_ID",
                            "SLURM_JOB_GPUS",
                            "TRACEFIRE_CUDA_PATH"})
     if (auto it = m.env.find(name); it != m.env.end())
       out->push_back(std::string(name) + "=" + it->second);
+}
+
+void package_lines(const Machine& m, std::vector<std::string>* out) {
+  size_t count = 0;
+  for (const auto& [name, package] : m.packages)
+    if (!package.version.empty() && ++count <= 60)
+      out->push_back(
+          "System package " + name + " " + package.version + " (" + m.package_manager +
+          (package.state.empty() || package.state == "installed" ? "" : ", " + package.state) +
+          ")");
 }
 
 void toolkit_lines(const Root& root, std::vector<std::string>* out) {
@@ -148,8 +184,10 @@ std::vector<std::string> inventory_lines(
   machine_lines(root, survey.machine, &out);
   variable_lines(survey.machine, &out);
   toolkit_lines(root, &out);
+  package_lines(survey.machine, &out);
   for (const Surveyed& surveyed : survey.environments)
     environment_lines(surveyed, verdict_for(surveyed.env.prefix), &out);
+  for (std::string& line : loaded_lines(root, survey)) out.push_back(std::move(line));
   if (out.size() > kMaxLines) {
     size_t more = out.size() - kMaxLines;
     out.resize(kMaxLines);

@@ -14,4 +14,7 @@ std::vector<std::string> inventory_lines(
     const Root& root, const Survey& survey,
     const std::function<std::string(const std::string&)>& verdict_for);
 
+/// The CUDA libraries that running processes have loaded, a sentence a process.
+std::vector<std::string> loaded_lines(const Root& root, const Survey& survey);
+
 }  // namespace tracefire::doctor

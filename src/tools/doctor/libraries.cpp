@@ -115,6 +115,10 @@ std::vector<std::string> sonames_of(const Data& data, const Environment& env, co
       std::erase_if(out, [](const std::string& name) {
         return name.rfind("libnvshmem", 0) == 0 || name.rfind("libnvrtc", 0) == 0;
       });
+    // Until 0.4.29 it was built with cuDNN 8.
+    if (int cudnn_major = major_of(f.cudnn); cudnn_major > 0)
+      for (std::string& name : out)
+        if (stem_of(name) == "libcudnn") name = "libcudnn.so." + std::to_string(cudnn_major);
     std::erase_if(out, [](const std::string& name) {
       return name.rfind("libnccl", 0) == 0 || name.rfind("libnvshmem", 0) == 0;
     });

@@ -28,6 +28,8 @@ void read_system(const Root& root, Machine* m) {
   m->wsl = contains_word(version, "microsoft") || root.exists("/usr/lib/wsl/lib") ||
            root.exists("/dev/dxg");
   if (root.exists("/Windows/System32") || root.exists("/windows/system32")) m->platform = "windows";
+  m->windows_driver =
+      root.exists("/Windows/System32/nvcuda.dll") || root.exists("/windows/system32/nvcuda.dll");
   if (root.exists("/System/Library/CoreServices/SystemVersion.plist")) m->platform = "darwin";
   if (m->variable("OS") == "Windows_NT") m->platform = "windows";
   for (std::string arch : {"aarch64", "x86_64"}) {
@@ -215,10 +217,7 @@ void read_captured(const Root& root, Machine* m) {
   m->has_smi_list = !trim(list).empty();
   m->smi_list = parse_smi_list(list);
   m->mokutil = captured("mokutil.txt", kSmall);
-  if (!root.live()) {
-    m->dmesg = root.read_ends("/captured/dmesg.txt", 4 << 20).value_or("");
-    if (m->dmesg.empty()) m->dmesg = root.read_ends("/var/log/dmesg", 2 << 20).value_or("");
-  }
+  if (!root.live()) m->dmesg = kernel_log(root);
 }
 
 void read_secure_boot(const Root& root, Machine* m) {
@@ -266,7 +265,8 @@ void join_gpus(const Data& data, Machine* m) {
     m->module_version = m->smi_rows[0]["driver_version"];
   }
   bool known_absent = m->pci_listed && m->gpus.empty() && !m->wsl;
-  if (!m->gpus.empty() || m->nvidia_loaded || m->node_gpu || m->node_dxg || m->jetson)
+  if (!m->gpus.empty() || m->nvidia_loaded || m->node_gpu || m->node_dxg || m->jetson ||
+      m->windows_driver)
     m->gpu = Presence::kPresent;
   else if (known_absent)
     m->gpu = Presence::kAbsent;
@@ -307,10 +307,7 @@ Machine read_machine(const Root& root, const Data& data, std::map<std::string, s
   find_driver_files(root, &m);
   read_captured(root, &m);
   read_secure_boot(root, &m);
-  std::optional<std::string> status = root.read("/var/lib/dpkg/status", 32 << 20);
-  if (status)
-    m.packages = parse_dpkg_status(*status, {"nvidia", "libnvidia", "libcudnn", "cuda", "docker",
-                                             "libcublas", "xserver-xorg-video-nouveau"});
+  read_packages(root, &m);
   m.log = log_text;
   m.log_name = log_name;
   if (m.log.empty() && !root.live()) {

@@ -51,8 +51,9 @@ struct Machine {
   std::string module_file_version;
   std::string module_file_elsewhere;  ///< for another kernel
   bool node_gpu = false, node_control = false, node_uvm = false, node_dxg = false;
-  std::string nodes_denied;  ///< a node that this user may not open (live only)
-  std::string node_group;    ///< its group and mode, in words
+  bool windows_driver = false;  ///< nvcuda.dll lies in Windows' system folder
+  std::string nodes_denied;     ///< a node that this user may not open (live only)
+  std::string node_group;       ///< its group and mode, in words
 
   std::string ld_library_path;
   std::vector<std::string> ld_dirs;
@@ -72,7 +73,8 @@ struct Machine {
   SmiTable smi_table;
   Presence secure_boot = Presence::kUnknown;
   std::string secure_boot_proof;
-  std::map<std::string, SystemPackage> packages;  ///< dpkg's, of NVIDIA and docker
+  std::map<std::string, SystemPackage> packages;  ///< those of NVIDIA, CUDA and containers
+  std::string package_manager;                    ///< "dpkg", "rpm", "pacman", "apk"
 
   /// "" where it is not set.
   const std::string& variable(const std::string& name) const {
@@ -86,6 +88,10 @@ struct Machine {
 Machine read_machine(const Root& root, const Data& data, std::map<std::string, std::string> env,
                      const std::string& log_text, const std::string& log_name);
 
+/// Packages of dpkg, rpm, pacman or apk.
+void read_packages(const Root& root, Machine* machine);
+/// The kernel's log of the running system as files tell it, "" where none does.
+std::string kernel_log(const Root& root);
 /// Puts the measured rows to the GPUs, makes GPUs of rows that have none, and finds capabilities.
 void join_gpus(const Data& data, Machine* machine);
 /// The file that the loader takes for `soname`: LD_LIBRARY_PATH, then the cache, then the default

@@ -31,6 +31,10 @@ Options parse_options(const std::vector<std::string>& arguments) {
     std::string pair;
     if (name == "plan" && i == 0)
       options.plan = true;
+    else if (name == "diff" && i == 0)
+      options.diff = true;
+    else if (options.diff && (name == "-" || name.rfind("-", 0) != 0) && options.diff_b.empty())
+      (options.diff_a.empty() ? options.diff_a : options.diff_b) = arguments[i];
     else if (name == "--help" || name == "-h")
       options.help = true;
     else if (name == "--json")
@@ -76,11 +80,21 @@ Options parse_options(const std::vector<std::string>& arguments) {
   }
   if (options.plan && options.framework.empty() && options.error.empty() && !options.help)
     options.error = "doctor plan needs --framework NAME or --framework NAME==VERSION.";
+  if (options.diff && options.error.empty() && !options.help) {
+    if (options.diff_b.empty())
+      options.error =
+          "doctor diff needs two of: a folder, a report of doctor --json, a manifest; / is this "
+          "machine.";
+    else if (options.form == Form::kHtml)
+      options.error = "doctor diff has text and --json, no --html.";
+  }
   return options;
 }
 
 std::string usage() {
-  return "usage: tracefire doctor [plan] [options]\n"
+  return "usage: tracefire doctor [options]\n"
+         "       tracefire doctor plan --framework NAME[==VERSION] [options]\n"
+         "       tracefire doctor diff A B [--json]\n"
          "Finds out why a GPU is not used, and says what to do. Changes nothing; needs neither "
          "Python nor a GPU.\n\n"
          "  --root DIR         read DIR in the place of / (a mounted image, a chroot, a fixture)\n"
@@ -94,6 +108,10 @@ std::string usage() {
          "  --data FILE        newer version tables and rules\n\n"
          "doctor plan --framework NAME[==VERSION] says what fits this machine before it is "
          "installed.\n"
+         "doctor diff A B compares two of: a folder (/ is this machine), a report of doctor "
+         "--json, "
+         "a manifest;\n"
+         "it says what can change results or speed. Exit status: 0 the same, 1 different.\n"
          "Exit status: 0 gpu-ok, 1 gpu-broken, 3 gpu-degraded, 4 cpu-only; 2 for wrong "
          "arguments.\n";
 }

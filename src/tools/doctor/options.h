@@ -13,10 +13,11 @@ enum class Form { kText, kJson, kHtml };
 
 struct Options {
   bool plan = false;  ///< doctor plan: what fits, before anything is installed
+  bool diff = false;  ///< doctor diff A B
   bool help = false;
   bool live_tests = true;  ///< --no-tests leaves them out
   Form form = Form::kText;
-  std::string root, log, python, framework, framework_release, data, output;
+  std::string root, log, python, framework, framework_release, data, output, diff_a, diff_b;
   std::map<std::string, std::string> env;
   std::string error;  ///< what is wrong with the arguments, "" where nothing is
 };

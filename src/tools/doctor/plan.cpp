@@ -148,7 +148,7 @@ Candidate best_fitting(const Root& root, const Data& data, const Survey& survey,
 
 Report make_plan(const Root& root, const Data& data, Machine machine, const std::string& id,
                  const std::string& release, const std::string& python) {
-  Survey survey = make_survey(root, data, std::move(machine), {python, ""});
+  Survey survey = make_survey(root, data, std::move(machine), {python, "", ""});
   Environment env = chosen_environment(root, survey);
   Report report;
   for (Finding& finding : settle(apply_rules(data, "machine", survey.facts, "", "")))

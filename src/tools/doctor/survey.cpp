@@ -84,7 +84,8 @@ Survey make_survey(const Root& root, const Data& data, Machine machine, const Qu
   std::vector<Environment> environments;
   for (const Surveyed& surveyed : survey.environments) environments.push_back(surveyed.env);
   survey.facts = machine_facts(root, survey.machine, data, environments);
-  request_facts(root, survey.machine, data, survey.environments, question.framework, &survey.facts);
+  request_facts(root, survey.machine, data, survey.environments, question.framework,
+                question.release, &survey.facts);
   return survey;
 }
 

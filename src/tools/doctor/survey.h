@@ -11,6 +11,7 @@ namespace tracefire::doctor {
 struct Question {
   std::string python;     ///< --python
   std::string framework;  ///< --framework
+  std::string release;    ///< "2.18" of --framework tensorflow==2.18
 };
 
 /// Everything that was found.

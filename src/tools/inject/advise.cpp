@@ -25,11 +25,34 @@ std::string scaled(double bytes) {
   return formatted("%.3g %s", bytes, kUnits[unit]);
 }
 
+std::string duration(double microseconds) {
+  if (microseconds >= 1e6) return formatted("%.2f s", microseconds / 1e6);
+  if (microseconds >= 1e3) return formatted("%.3g ms", microseconds / 1e3);
+  return formatted("%.3g us", microseconds);
+}
+
 const ClassFigure* find_class(const Report& r, KernelClass work) {
   for (const ClassFigure& c : r.classes) {
     if (c.work == work) return &c;
   }
   return nullptr;
+}
+
+/// What a failed program shows is only how far it came.
+void failure(const Report& r, std::vector<Advice>& list) {
+  const Ending& e = r.session->ending;
+  if (e.status == 0) return;
+  Advice a{formatted("the program failed with status %d: the figures cover what it did until then",
+                     e.status),
+           {"Look at its own message first"}};
+  if (e.signal == 9) {
+    a.actions = {
+        formatted("Signal 9 ended it, at a peak of %.1f GiB of one process: where nobody "
+                  "sent it, the kernel did for lack of memory (dmesg, or memory.max of the "
+                  "container)",
+                  static_cast<double>(e.resident_peak) / (1 << 30))};
+  }
+  list.push_back(std::move(a));
 }
 
 void placement(const Report& r, std::vector<Advice>& list) {
@@ -62,16 +85,19 @@ void placement(const Report& r, std::vector<Advice>& list) {
 }
 
 void causes(const Report& r, std::vector<Advice>& list) {
-  if (r.grade == health::Grade::kHealthy) return;
+  // Of a healthy GPU only what costs much is worth a change.
+  const bool healthy = r.grade == health::Grade::kHealthy;
+  const double least = healthy ? table::kAdvisedHealthyShare : table::kAdvisedShare;
   for (const CauseFigure& c : r.causes) {
     const table::CauseRow& row = table::kCauses[static_cast<size_t>(c.cause)];
-    if (c.share < table::kAdvisedShare || row.advice[0] == nullptr) continue;
+    if (c.share < least || row.advice[0] == nullptr) continue;
     Advice a;
     a.finding =
         formatted("%.0f %% of the steady time: %s; %s", 100 * c.share, row.text, row.explain);
     if (c.gaps > 0) {
-      a.finding += formatted(" (%llu such gaps in the windows, %.3g us on average)",
-                             static_cast<unsigned long long>(c.gaps), c.mean_gap_us);
+      a.finding +=
+          formatted(" (%llu such gaps in the windows, %s on average)",
+                    static_cast<unsigned long long>(c.gaps), duration(c.mean_gap_us).c_str());
     }
     for (const char* const* text = row.advice; *text != nullptr; ++text) a.actions.push_back(*text);
     list.push_back(std::move(a));
@@ -103,7 +129,11 @@ void copies(const Report& r, std::vector<Advice>& list) {
         "with non_blocking copies"}});
 }
 
+/// Faster kernels help only where kernels take the time.
+bool kernels_matter(const Report& r) { return r.has_steady && r.busy_share >= health::kBusyLow; }
+
 void precision(const Report& r, std::vector<Advice>& list) {
+  if (!kernels_matter(r)) return;
   double products = 0;
   double on = 0;
   double off = 0;
@@ -152,7 +182,7 @@ void shapes(const Report& r, std::vector<Advice>& list) {
        {KernelClass::kElementwise, KernelClass::kMovement, KernelClass::kOptimizer}) {
     if (const ClassFigure* c = find_class(r, work)) small += c->share;
   }
-  if (small >= table::kElementwiseShare) {
+  if (small >= table::kElementwiseShare && kernels_matter(r)) {
     list.push_back({formatted("%.0f %% of the kernel time is element-wise work, moving data inside "
                               "the device and optimizer updates",
                               100 * small),
@@ -173,13 +203,18 @@ void clocks(const Report& r, std::vector<Advice>& list) {
 
 std::vector<Advice> advise(const Report& report) {
   std::vector<Advice> list;
+  failure(report, list);
   placement(report, list);
-  if (report.place == Place::kOnCpu) return list;
+  if (report.place == Place::kOnCpu) {
+    advise_machine(report, list);
+    return list;
+  }
   causes(report, list);
   copies(report, list);
   precision(report, list);
   shapes(report, list);
   clocks(report, list);
+  advise_machine(report, list);
   return list;
 }
 

@@ -331,6 +331,7 @@ void add_shares(Report& report) {
     std::array<uint64_t, table::kCauseCount> gaps{};
     std::array<double, table::kCauseCount> mean{};
     double weight = 0;
+    int processes = 0;
   };
   std::map<std::string, Shared> gpus;
   for (const ProcessFigure& p : report.processes) {
@@ -353,6 +354,7 @@ void add_shares(Report& report) {
         g.mean[i] = std::max(g.mean[i], c.mean_gap_us);
       }
       g.weight += span;
+      ++g.processes;
     }
   }
   std::array<double, table::kCauseCount> causes{};
@@ -368,6 +370,12 @@ void add_shares(Report& report) {
       gaps[c] += g.gaps[c];
       mean[c] = std::max(mean[c], g.mean[c]);
     }
+  }
+  for (const auto& [name, g] : gpus) {
+    if (g.processes < 2) continue;
+    report.notes.push_back(std::to_string(g.processes) +
+                           " processes shared one GPU: their times are added up, and may overlap");
+    break;
   }
   report.has_steady = !gpus.empty();
   report.grade = health::grade_of(report.busy_share);
@@ -432,6 +440,12 @@ void add_notes(Report& report, const std::vector<ProcessRecord>& records,
     }
     if (!r.damage.empty()) note(who + r.damage);
     if (!r.detail.empty()) note(who + printable(r.detail, 200));
+    if (r.detail.find("(35)") != std::string::npos) {  // CUPTI_ERROR_INSUFFICIENT_PRIVILEGES
+      note(
+          "the driver leaves profiling to administrators: set its module option "
+          "NVreg_RestrictProfilingToAdminUsers=0 (a file in /etc/modprobe.d, then reboot); in a "
+          "container add --cap-add SYS_ADMIN");
+    }
     for (const MemoryRow& m : r.memory_rows) {
       if (m.kind == 5 && m.peak > 0) {
         note(who + "it uses managed memory, whose page moves are not recorded");
@@ -463,7 +477,8 @@ void add_notes(Report& report, const std::vector<ProcessRecord>& records,
 /// What may be said without records: NVML saw it, or nobody looked.
 void judge_without_records(Report& report) {
   const Session& s = *report.session;
-  if (s.tracing == "on" && report.processes.empty()) {
+  const std::string unseen = s.tracing == "on" ? unseen_work(s) : "";
+  if (s.tracing == "on" && report.processes.empty() && unseen.empty()) {
     report.place = Place::kOnCpu;
     report.evidence = Evidence::kTraced;
     report.reason = "no process of the program started CUDA";
@@ -481,6 +496,7 @@ void judge_without_records(Report& report) {
   if (looks == 0) {
     report.reason = "nothing was recorded and NVML showed no process of the program on a GPU";
     if (!s.nvml_problem.empty()) report.reason = "nothing was recorded and NVML does not answer";
+    if (!unseen.empty()) report.reason = unseen;
     return;
   }
   const double busy = sum / looks;

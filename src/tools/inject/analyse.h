@@ -123,6 +123,13 @@ struct Report {
 Report analyse(const Session& session, const std::vector<ProcessRecord>& records,
                const std::string& damage);
 
+/// Adds what the machine did to the program: memory swapping, other processes on its GPUs.
+void advise_machine(const Report& report, std::vector<Advice>& list);
+
+/// Why the absence of records proves nothing; empty where every process would have left some had it
+/// used a GPU.
+std::string unseen_work(const Session& session);
+
 /// What to do, from the figures of `report`.
 std::vector<Advice> advise(const Report& report);
 

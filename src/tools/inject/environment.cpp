@@ -155,9 +155,11 @@ Result<std::string> find_inject_library() {
       }
     };
     Dl_info self{};
+    // In a program without libtracefire.so the name is argv[0]: where it is no whole path, it would
+    // be looked for in the current folder, where anyone may have put a library.
     if (dladdr(reinterpret_cast<void*>(&writable_by_others), &self) != 0 &&
-        self.dli_fname != nullptr) {
-      near(fs::absolute(self.dli_fname, ignored));
+        self.dli_fname != nullptr && self.dli_fname[0] == '/') {
+      near(self.dli_fname);
     }
     near(fs::read_symlink("/proc/self/exe", ignored));
   }

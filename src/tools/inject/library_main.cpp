@@ -13,6 +13,7 @@
 //   TRACEFIRE_PROVE_GRAPHS  "node" (default) shows the kernels of CUDA graphs, "graph" whole graphs
 //   TRACEFIRE_PROVE_OWNER   user id whose folder and library root may use too, in containers
 //   TRACEFIRE_PROVE_BEAT_MS how often buffers are collected (250)
+//   TRACEFIRE_PROVE_BUFFER_KB size of one of CUPTI's buffers (2048)
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
@@ -39,8 +40,7 @@
 namespace tracefire::inject {
 namespace {
 
-constexpr size_t kBufferBytes = size_t{512} << 10;
-constexpr uint64_t kMostBuffers = 128;  // 64 MiB
+constexpr uint64_t kMostBufferBytes = uint64_t{64} << 20;  // of all buffers
 constexpr int kBeatsPerSnapshot = 4;
 
 struct Guest {
@@ -51,6 +51,7 @@ struct Guest {
   char stem[96] = "";  // "p1234-0a1b2c3d-5678"
   long owner = -1;     // of the folder, where that is another user's and this one is root
   long beat_ms = 250;
+  size_t buffer_bytes = size_t{2} << 20;  // large, so that launches seldom meet an exchange
   pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // totals, snapshot
   pthread_mutex_t beat_lock = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t beat_changed;
@@ -161,7 +162,8 @@ void buffer_requested(uint8_t** buffer, size_t* size, size_t* most_records) {
   if (guest->dead) return;
   const uint64_t out = guest->out.fetch_add(1) + 1;
   void* memory = nullptr;
-  if (out > kMostBuffers || posix_memalign(&memory, 64, kBufferBytes) != 0) {
+  if (out * guest->buffer_bytes > kMostBufferBytes ||
+      posix_memalign(&memory, 64, guest->buffer_bytes) != 0) {
     guest->out.fetch_sub(1);
     guest->refused.fetch_add(1);
     return;  // CUPTI drops records and counts them
@@ -170,7 +172,7 @@ void buffer_requested(uint8_t** buffer, size_t* size, size_t* most_records) {
   while (most < out && !guest->most_out.compare_exchange_weak(most, out)) {
   }
   *buffer = static_cast<uint8_t*>(memory);
-  *size = kBufferBytes;
+  *size = guest->buffer_bytes;
 }
 
 void buffer_completed(void*, uint32_t, uint8_t* buffer, size_t, size_t valid) {
@@ -494,6 +496,10 @@ bool prepare(const char* folder) {
   if (stat(folder, &info) == 0 && info.st_uid != geteuid()) guest->owner = long{info.st_uid};
   const int64_t beat_ms = recorder::number_of({"TRACEFIRE_PROVE_BEAT_MS"});
   if (beat_ms >= 10 && beat_ms <= 60000) guest->beat_ms = static_cast<long>(beat_ms);
+  const int64_t buffer_kb = recorder::number_of({"TRACEFIRE_PROVE_BUFFER_KB"});
+  if (buffer_kb >= 64 && buffer_kb <= 16384) {
+    guest->buffer_bytes = static_cast<size_t>(buffer_kb) << 10;
+  }
   const char* limit = getenv("TRACEFIRE_PROVE_LIMIT");
   const uint64_t window_limit =
       limit == nullptr ? uint64_t{32} << 20 : strtoull(limit, nullptr, 10);

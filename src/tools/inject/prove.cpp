@@ -61,13 +61,17 @@ Status write_reports(const Report& report, const std::string& folder) {
   TF_RETURN_IF_ERROR(write_private(folder + "/trace.json", report_perfetto(report)));
   // Where TensorBoard looks: tensorboard --logdir DIR/tensorboard.
   const std::string profile = folder + "/tensorboard/plugins/profile/prove";
+  if (report.processes.empty()) return {};
   std::error_code failed;
   fs::create_directories(profile, failed);
   fs::permissions(folder + "/tensorboard", fs::perms::owner_all, failed);
   if (failed) {
     return error(ErrorCode::kFileNotFound, profile, " could not be made: ", failed.message());
   }
-  return write_private(profile + "/host.xplane.pb", report_tensorboard(report));
+  for (const auto& [name, bytes] : report_tensorboard(report)) {
+    TF_RETURN_IF_ERROR(write_private(profile + "/" + name, bytes));
+  }
+  return {};
 }
 
 bool verdict_met(const Report& report, const std::string& require) {
@@ -78,8 +82,9 @@ bool verdict_met(const Report& report, const std::string& require) {
   return report.place == Place::kOnGpu;
 }
 
-/// Analyses what lies in `folder` and tells it.
-int tell(const ProveRequest& request, const std::string& folder, const Session& session) {
+/// Analyses what lies in `folder` and tells it; reports go to `reports`, "" for none.
+int tell(const ProveRequest& request, const std::string& folder, const std::string& reports,
+         const Session& session) {
   std::string damage;
   const Result<std::vector<ProcessRecord>> records = read_records(folder, &damage);
   if (!records.ok()) return refuse(records.status());
@@ -93,8 +98,8 @@ int tell(const ProveRequest& request, const std::string& folder, const Session& 
   if (!request.quiet && !(request.json && !request.from.empty())) {
     std::fputs(report_text(report).c_str(), request.from.empty() ? stderr : stdout);
   }
-  if (!request.out.empty()) {
-    if (const Status status = write_reports(report, folder); !status.ok()) return refuse(status);
+  if (!reports.empty()) {
+    if (const Status status = write_reports(report, reports); !status.ok()) return refuse(status);
   }
   const int status = request.from.empty() ? session.ending.status : 0;
   return status == 0 && !verdict_met(report, request.require) ? kMissedVerdict : status;
@@ -105,7 +110,14 @@ int tell(const ProveRequest& request, const std::string& folder, const Session& 
 int prove(const ProveRequest& request) {
   if (!request.from.empty()) {
     const Result<Session> session = read_session_file(request.from);
-    return session.ok() ? tell(request, request.from, *session) : refuse(session.status());
+    if (!session.ok()) return refuse(session.status());
+    std::string reports;
+    if (!request.out.empty()) {
+      const Result<std::string> made = make_folder(request.out);
+      if (!made.ok()) return refuse(made.status());
+      reports = *made;
+    }
+    return tell(request, request.from, reports, *session);
   }
   const Result<std::string> folder = make_folder(request.out);
   if (!folder.ok()) return refuse(folder.status());
@@ -134,7 +146,7 @@ int prove(const ProveRequest& request) {
                  session->ending.start_error.c_str());
     status = session->ending.status;
   } else {
-    status = tell(request, *folder, *session);
+    status = tell(request, *folder, request.out.empty() ? "" : *folder, *session);
   }
   if (request.out.empty()) {
     std::error_code ignored;

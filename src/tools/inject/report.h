@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "tools/inject/analyse.h"
@@ -18,8 +19,10 @@ std::string report_html(const Report& report);
 /// (JSON trace events), at most `most_events` of them.
 std::string report_perfetto(const Report& report, size_t most_events = 500000);
 
-/// The same events for TensorBoard's profile plugin: an XSpace in protobuf's wire format.
-std::string report_tensorboard(const Report& report, size_t most_events = 500000);
+/// The same events for TensorBoard's profile plugin: names of files, HOST.xplane.pb, and their
+/// bytes, an XSpace in protobuf's wire format.
+std::map<std::string, std::string> report_tensorboard(const Report& report,
+                                                      size_t most_events = 500000);
 
 /// What the proof is worth, for the end of each form.
 inline constexpr char kWorth[] =

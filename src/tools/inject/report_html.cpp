@@ -101,6 +101,41 @@ void time_line(const ProcessFigure& p, const GpuUse& use, std::string& out) {
   out += "</svg>";
 }
 
+/// CPU cores that the program kept busy, by the samples: all there is where no GPU was used.
+void cpu_line(const Session& s, std::string& out) {
+  if (s.samples.size() < 2) return;
+  constexpr double kWidth = 1000;
+  constexpr double kHeight = 60;
+  const auto first = static_cast<double>(s.samples.front().at_ns);
+  const double span = static_cast<double>(s.samples.back().at_ns) - first;
+  double most = 1;
+  std::vector<double> cores;
+  for (size_t i = 1; i < s.samples.size(); ++i) {
+    const double time = static_cast<double>(s.samples[i].at_ns - s.samples[i - 1].at_ns);
+    const double used = static_cast<double>(s.samples[i].cpu_ns - s.samples[i - 1].cpu_ns);
+    cores.push_back(time > 0 ? std::clamp(used / time, 0.0, 1e6) : 0);
+    most = std::max(most, cores.back());
+  }
+  if (span <= 0) return;
+  out += formatted("<p>CPU cores kept busy by the program: at most %.1f of %d</p>", most, s.cores);
+  out += formatted(
+      "<svg viewBox='0 0 %.0f %.0f' role='img'><title>CPU cores kept busy over time"
+      "</title><rect width='%.0f' height='%.0f' fill='#8b949e22'/>",
+      kWidth, kHeight + 16, kWidth, kHeight);
+  for (size_t i = 0; i < cores.size(); ++i) {
+    const double begin = kWidth * (static_cast<double>(s.samples[i].at_ns) - first) / span;
+    const double end = kWidth * (static_cast<double>(s.samples[i + 1].at_ns) - first) / span;
+    const double height = kHeight * cores[i] / most;
+    if (height < 0.05 || end <= begin) continue;
+    out += formatted("<rect x='%.2f' y='%.2f' width='%.2f' height='%.2f' fill='#0969da'/>", begin,
+                     kHeight - height, end - begin, height);
+  }
+  out += formatted(
+      "<text x='0' y='%.0f'>%.4g s</text><text x='%.0f' y='%.0f' text-anchor='end'>"
+      "%.4g s</text></svg>",
+      kHeight + 12, first / 1e9, kWidth, kHeight + 12, (first + span) / 1e9);
+}
+
 void causes(const Report& r, std::string& out) {
   if (r.causes.empty()) return;
   out +=
@@ -111,9 +146,19 @@ void causes(const Report& r, std::string& out) {
     out += "<tr>" + cell(formatted("%.1f %%", 100 * c.share), true) +
            cell(std::string(cause.text) + ": " + cause.explain) +
            cell(formatted("%llu", static_cast<unsigned long long>(c.gaps)), true) +
-           cell(formatted("%.3g us", c.mean_gap_us), true) + "</tr>";
+           cell(c.mean_gap_us < 1000 ? formatted("%.3g us", c.mean_gap_us)
+                                     : formatted("%.3g ms", c.mean_gap_us / 1000),
+                true) +
+           "</tr>";
   }
   out += "</table>";
+}
+
+/// A name; the whole of it, where that is longer, opens at a click.
+std::string folding(const std::string& brief, const std::string& whole) {
+  if (brief == whole) return "<code>" + html_text(whole, 1000) + "</code>";
+  return "<details><summary><code>" + html_text(brief, 200) + "</code></summary><code>" +
+         html_text(whole, 1000) + "</code></details>";
 }
 
 void kernels(const Report& r, std::string& out) {
@@ -129,8 +174,8 @@ void kernels(const Report& r, std::string& out) {
                                                                    : "unknown";
     out += "<tr>" + cell(formatted("%.1f %%", 100 * k.share), true) + cell(seconds(k.total), true) +
            cell(formatted("%llu", static_cast<unsigned long long>(k.count)), true) +
-           cell(table::kClasses[static_cast<size_t>(k.kind.work)].text) + cell(cores) +
-           "<td><code>" + html_text(k.name, 1000) + "</code></td></tr>";
+           cell(table::kClasses[static_cast<size_t>(k.kind.work)].text) + cell(cores) + "<td>" +
+           folding(k.short_name, k.name) + "</td></tr>";
   }
   out += "</table>";
   if (r.kernels.size() > 100) {
@@ -207,6 +252,7 @@ std::string report_html(const Report& r) {
   for (const ProcessFigure& p : r.processes) {
     for (const GpuUse& use : p.gpus) time_line(p, use, out);
   }
+  cpu_line(*r.session, out);
   causes(r, out);
   if (!r.advice.empty()) {
     out += "<h2>What to do next</h2><ol>";

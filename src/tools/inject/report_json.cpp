@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tools/inject/escape.h"
 #include "tools/inject/report.h"
 
 namespace tracefire::inject {
@@ -202,6 +203,21 @@ Json report_json(const Report& r) {
   json["memory_peak"] = r.memory_peak;
   json["nvml_memory_peak"] = r.nvml_memory_peak < 0 ? Json(nullptr) : Json(r.nvml_memory_peak);
   json["throttling"] = r.throttling;
+  Json others = Json::array();
+  for (const OtherSeen& o : s.others) {
+    others.push_back({{"pid", o.pid},
+                      {"gpu", o.gpu},
+                      {"name", printable(o.name, 64)},
+                      {"memory_peak", o.memory_peak < 0 ? Json(nullptr) : Json(o.memory_peak)}});
+  }
+  json["other_processes"] = others;
+  Json tree = Json::array();
+  for (const ProcessSeen& p : s.processes) {
+    if (!p.on_gpu) continue;
+    tree.push_back(
+        {{"pid", p.pid}, {"name", printable(p.name, 64)}, {"memory_peak", p.gpu_memory_peak}});
+  }
+  json["nvml_processes"] = tree;
   json["processes"] = processes_json(r);
   json["advice"] = advice;
   json["notes"] = r.notes;

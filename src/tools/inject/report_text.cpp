@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "tools/inject/escape.h"
 #include "tools/inject/report.h"
 
 namespace tracefire::inject {
@@ -20,6 +21,33 @@ std::string seconds(double ns) {
   return formatted("%.1f us", ns / 1e3);
 }
 
+/// Text in lines of at most 80 characters; those after the first begin with `indent` blanks. `at`
+/// is the column that the text begins in. Words that are longer stay whole, as paths must.
+std::string folded(const std::string& text, size_t at, size_t indent) {
+  constexpr size_t kWidth = 80;
+  std::string out;
+  size_t column = at;
+  for (size_t i = 0; i < text.size();) {
+    size_t end = text.find(' ', i);
+    if (end == std::string::npos) end = text.size();
+    size_t width = 0;
+    for (size_t c = i; c < end; ++c) {
+      width += (static_cast<unsigned char>(text[c]) & 0xc0) != 0x80 ? 1 : 0;
+    }
+    if (i > 0 && column + 1 + width > kWidth) {
+      out += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (i > 0) {
+      out += ' ';
+      ++column;
+    }
+    out.append(text, i, end - i);
+    column += width;
+    i = end + 1;
+  }
+  return out;
+}
+
 std::string bytes(double n) {
   static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   int unit = 0;
@@ -27,7 +55,7 @@ std::string bytes(double n) {
     n /= 1024;
     ++unit;
   }
-  return formatted("%.3g %s", n, kUnits[unit]);
+  return formatted(n < 1000 ? "%.3g %s" : "%.0f %s", n, kUnits[unit]);
 }
 
 std::string cut(const std::string& text, size_t width) {
@@ -44,11 +72,11 @@ void head(const Report& r, std::string& out) {
   out += formatted("verdict   %s", place_name(r.place));
   if (r.evidence == Evidence::kSampled) out += " (by sampling)";
   if (r.evidence == Evidence::kRecorded) out += " (by Tracefire's own records)";
-  out += "\n          " + r.reason + "\n";
+  out += "\n          " + folded(r.reason, 10, 10) + "\n";
   if (!s.gpu_problem.empty() && r.kernel_count == 0) {
-    out += "no GPU    " + s.gpu_problem + " Run `tracefire doctor`.\n";
+    out += "no GPU    " + folded(s.gpu_problem + " Run `tracefire doctor`.", 10, 10) + "\n";
   }
-  out += "program   " + cut(command, 200) + "\n";
+  out += "program   " + folded(cut(command, 200), 10, 10) + "\n";
   out += formatted("ended     status %d after %s", s.ending.status,
                    seconds(static_cast<double>(s.wall_ns)).c_str());
   if (s.ending.signal != 0) out += formatted(", by signal %d", s.ending.signal);
@@ -62,8 +90,8 @@ void head(const Report& r, std::string& out) {
     const table::CauseRow& row = table::kCauses[static_cast<size_t>(c.cause)];
     out += formatted("          %5.1f %%  %s", 100 * c.share, row.text);
     if (c.gaps > 0) {
-      out += formatted(" (%llu gaps seen, %.3g us on average)",
-                       static_cast<unsigned long long>(c.gaps), c.mean_gap_us);
+      out += formatted(" (%llu gaps seen, %s on average)", static_cast<unsigned long long>(c.gaps),
+                       seconds(1000 * c.mean_gap_us).c_str());
     }
     out += "\n";
   }
@@ -87,23 +115,22 @@ void kernels(const Report& r, std::string& out) {
     if (is_product(c.work) && c.total > 0) {
       const auto all = static_cast<double>(c.total);
       out += formatted(
-          " (tensor cores: %.0f %% yes, %.0f %% no, %.0f %% unknown)",
+          " (tensor cores %.0f %%, not %.0f %%, unknown %.0f %%)",
           100 * static_cast<double>(c.on_tensor_cores) / all,
           100 * static_cast<double>(c.not_on_tensor_cores) / all,
           100 * static_cast<double>(c.total - c.on_tensor_cores - c.not_on_tensor_cores) / all);
     }
     out += "\n";
   }
-  out += "\n  share       time     count      mean  class           kernel\n";
+  out += "\n  share       time     count      mean  kernel\n";
   for (size_t i = 0; i < std::min<size_t>(r.kernels.size(), 12); ++i) {
     const KernelFigure& k = r.kernels[i];
     const double mean =
         k.count == 0 ? 0 : static_cast<double>(k.total) / static_cast<double>(k.count);
-    out += formatted(" %5.1f %% %10s %9llu %9s  %-14s  %s\n", 100 * k.share,
+    out += formatted(" %5.1f %% %10s %9llu %9s  %s\n", 100 * k.share,
                      seconds(static_cast<double>(k.total)).c_str(),
                      static_cast<unsigned long long>(k.count), seconds(mean).c_str(),
-                     table::kClasses[static_cast<size_t>(k.kind.work)].name,
-                     cut(k.short_name, 80).c_str());
+                     cut(k.short_name, 40).c_str());
   }
   if (r.kernels.size() > 12) out += formatted("  … and %zu more\n", r.kernels.size() - 12);
 }
@@ -131,12 +158,12 @@ void operations(const Report& r, std::string& out) {
     out +=
         formatted(" %5.1f %% %9s %9llu %9s  %-9s  ", 100 * o.work_share, in_flop(o.flops).c_str(),
                   static_cast<unsigned long long>(o.runs), time.c_str(), cut(o.device, 9).c_str());
-    out += cut(o.op + " (" + o.kernel + ")", 40) + "\n";
+    out += cut(o.op + " (" + o.kernel + ")", 30) + "\n";
     std::string second = o.layer;
     if (!o.location.empty()) second += (second.empty() ? "at " : ", at ") + o.location;
     if (o.placement != "on device") second += (second.empty() ? "" : "; ") + o.placement;
     if (!o.reason.empty()) second += ": " + o.reason;
-    if (!second.empty()) out += "         " + cut(second, 110) + "\n";
+    if (!second.empty()) out += "         " + folded(cut(second, 300), 9, 9) + "\n";
   }
   if (r.ops.ops.size() > kShown) {
     out += formatted("  … and %zu more\n", r.ops.ops.size() - kShown);
@@ -162,7 +189,20 @@ void copies(const Report& r, std::string& out) {
   }
 }
 
+/// Which processes used the GPU, where NVML alone knows.
+void sampled_processes(const Report& r, std::string& out) {
+  bool any = false;
+  for (const ProcessSeen& p : r.session->processes) {
+    if (!p.on_gpu) continue;
+    if (!any) out += "\nprocesses on a GPU, by NVML\n";
+    any = true;
+    out += formatted("  pid %-8d %-16s ", static_cast<int>(p.pid), printable(p.name, 16).c_str()) +
+           bytes(static_cast<double>(p.gpu_memory_peak)) + " at most\n";
+  }
+}
+
 void processes(const Report& r, std::string& out) {
+  if (r.evidence == Evidence::kSampled) return sampled_processes(r, out);
   if (r.processes.size() < 2) return;
   out += "\nprocesses\n";
   for (const ProcessFigure& p : r.processes) {
@@ -170,7 +210,7 @@ void processes(const Report& r, std::string& out) {
     for (const GpuUse& use : p.gpus) {
       out += formatted("; %s %.1f %% busy", use.name.c_str(), 100 * use.busy_share);
     }
-    out += "\n                " + cut(p.command, 100) + "\n";
+    out += "\n                " + folded(cut(p.command, 100), 16, 16) + "\n";
   }
 }
 
@@ -190,12 +230,12 @@ std::string report_text(const Report& r) {
   if (!r.advice.empty()) out += "\nwhat to do next\n";
   int number = 1;
   for (const Advice& a : r.advice) {
-    out += formatted("  %d. ", number++) + a.finding + "\n";
-    for (const std::string& text : a.actions) out += "     - " + text + "\n";
+    out += formatted("  %d. ", number++) + folded(a.finding, 5, 5) + "\n";
+    for (const std::string& text : a.actions) out += "     - " + folded(text, 7, 7) + "\n";
   }
   if (!r.notes.empty()) out += "\nnotes\n";
-  for (const std::string& text : r.notes) out += "  - " + text + "\n";
-  return out + "\n" + kWorth + "\n";
+  for (const std::string& text : r.notes) out += "  - " + folded(text, 4, 4) + "\n";
+  return out + "\n" + folded(kWorth, 0, 0) + "\n";
 }
 
 }  // namespace tracefire::inject

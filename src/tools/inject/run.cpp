@@ -40,6 +40,8 @@ void take_over(const Sampler& sampler, nvidia::Stack& stack, Session& session) {
   session.samples = sampler.samples();
   for (const auto& [pid, seen] : sampler.processes()) session.processes.push_back(seen);
   session.processes_left_out = sampler.processes_left_out();
+  session.others = sampler.others();
+  session.paging = sampler.paging();
 }
 
 Session begin_session() {
@@ -143,6 +145,7 @@ Result<Session> run_and_record(const RunOptions& options) {
     const WrappedCommand wrapped = wrap_command(command, *plan);
     command = wrapped.command;
     session.notes = wrapped.notes;
+    session.elsewhere = wrapped.lost;
     variables = trace_variables(*plan);
     session.tracing = "on";
   }

@@ -77,9 +77,53 @@ bool maps_driver(pid_t pid) {
          std::string::npos;
 }
 
+/// Whether the process got the variables of the tracing. What cannot be read is another user's, or
+/// has more rights than ours.
+bool was_told(pid_t pid) {
+  const std::string text = small_file("/proc/" + std::to_string(pid) + "/environ", size_t{1} << 20);
+  return text.rfind("TRACEFIRE_PROVE_DIR=", 0) == 0 ||
+         text.find(std::string_view("\0TRACEFIRE_PROVE_DIR=", 21)) != std::string::npos;
+}
+
+/// A figure of a file of lines "name value"; 0 where it is not there.
+int64_t figure_of(const std::string& text, const std::string& name) {
+  const size_t at = text.rfind(name, 0) == 0 ? 0 : text.find("\n" + name);
+  if (at == std::string::npos) return 0;
+  return std::strtoll(text.c_str() + text.find(name, at) + name.size(), nullptr, 10);
+}
+
+Paging read_paging() {
+  static const int64_t kPage = sysconf(_SC_PAGESIZE);
+  const std::string text = small_file("/proc/vmstat", 65536);
+  return {figure_of(text, "pswpin ") * kPage, figure_of(text, "pswpout ") * kPage};
+}
+
+std::string name_of(pid_t pid) {
+  std::string name = small_file("/proc/" + std::to_string(pid) + "/comm", 64);
+  while (!name.empty() && name.back() == '\n') name.pop_back();
+  return name;
+}
+
 }  // namespace
 
-Sampler::Sampler(nvidia::Stack& stack) : stack_(stack), begun_ns_(monotonic()) {}
+Sampler::Sampler(nvidia::Stack& stack)
+    : stack_(stack), paging_at_start_(read_paging()), begun_ns_(monotonic()) {}
+
+Paging Sampler::paging() const {
+  const Paging now = read_paging();
+  return {std::max<int64_t>(now.swapped_in - paging_at_start_.swapped_in, 0),
+          std::max<int64_t>(now.swapped_out - paging_at_start_.swapped_out, 0)};
+}
+
+void Sampler::look_at_others(unsigned gpu, pid_t pid, int64_t memory) {
+  for (OtherSeen& other : others_) {
+    if (other.pid != pid || other.gpu != static_cast<int>(gpu)) continue;
+    other.memory_peak = std::max(other.memory_peak, memory);
+    return;
+  }
+  if (others_.size() == kMostOthers) return;
+  others_.push_back({pid, static_cast<int>(gpu), name_of(pid), memory});
+}
 
 void Sampler::open_nvml() {
   nvml_tried_ = true;
@@ -124,7 +168,8 @@ void Sampler::open_nvml() {
 }
 
 void Sampler::look_at_gpus(Sample& sample) {
-  for (const nvidia::NvmlDevice device : handles_) {
+  for (size_t index = 0; index < handles_.size(); ++index) {
+    const nvidia::NvmlDevice device = handles_[index];
     GpuSample g;
     nvidia::NvmlUtilization busy{};
     const auto works = [](int code) { return code == nvidia::kNvmlSuccess; };
@@ -160,8 +205,14 @@ void Sampler::look_at_gpus(Sample& sample) {
         g.tree_memory = 0;
         for (unsigned i = 0; i < std::min<unsigned>(count, 256); ++i) {
           const auto found = processes_.find(static_cast<pid_t>(list[i].pid));
-          if (found == processes_.end() || list[i].used_memory == ~uint64_t{0}) continue;
-          const auto used = static_cast<int64_t>(list[i].used_memory);
+          const bool told = list[i].used_memory != ~uint64_t{0};
+          const int64_t used = told ? static_cast<int64_t>(list[i].used_memory) : -1;
+          if (found == processes_.end()) {
+            look_at_others(static_cast<unsigned>(index), static_cast<pid_t>(list[i].pid), used);
+            continue;
+          }
+          found->second.on_gpu = true;
+          if (!told) continue;
           g.tree_memory += used;
           found->second.gpu_memory_peak = std::max(found->second.gpu_memory_peak, used);
         }
@@ -178,7 +229,8 @@ void Sampler::look_at_process(pid_t pid, pid_t parent, int64_t now, Sample& samp
   const std::vector<std::string> fields = stat_fields(small_file(base + "/stat"));
   if (fields.size() < 22 || depth > 64) return;
   auto found = processes_.find(pid);
-  if (found == processes_.end()) {
+  const bool fresh = found == processes_.end();
+  if (fresh) {
     if (processes_.size() == kMostProcesses) {
       ++left_out_;
       return;
@@ -195,14 +247,20 @@ void Sampler::look_at_process(pid_t pid, pid_t parent, int64_t now, Sample& samp
   while (!command.empty() && command.back() == '\0') command.pop_back();
   std::replace(command.begin(), command.end(), '\0', ' ');
   if (!command.empty()) seen.command = command;
-  std::string name = small_file(base + "/comm", 64);
-  while (!name.empty() && name.back() == '\n') name.pop_back();
+  const std::string name = name_of(pid);
   if (!name.empty()) seen.name = name;
   const auto number = [&](size_t i) { return std::strtoll(fields[i].c_str(), nullptr, 10); };
   seen.cpu_ns = (number(11) + number(12)) * kTick;
   const int64_t resident = number(21) * kPage;
   seen.resident_peak = std::max(seen.resident_peak, resident);
-  if (!seen.driver_loaded && looks_ % 8 == 2) seen.driver_loaded = maps_driver(pid);
+  const bool zombie = fields[0] == "Z";
+  if (!zombie && (fresh || looks_ % 8 == 2)) {
+    if (!seen.driver_loaded) seen.driver_loaded = maps_driver(pid);
+    seen.told = was_told(pid);
+    const std::string status = small_file(base + "/status", 16384);
+    seen.swapped_peak = std::max(seen.swapped_peak, figure_of(status, "VmSwap:") * 1024);
+  }
+  seen.faults = number(9);
   sample.resident += resident;
   ++sample.processes;
   for (const pid_t child : children_of(pid)) {

@@ -44,6 +44,24 @@ struct ProcessSeen {
   int64_t resident_peak = 0;
   int64_t gpu_memory_peak = 0;  ///< by NVML
   bool driver_loaded = false;   ///< libcuda was mapped
+  bool on_gpu = false;          ///< NVML named it
+  bool told =
+      true;  ///< its environment has the variables of the tracing; false: not, or unreadable
+  int64_t faults = 0;        ///< page faults that read from disk
+  int64_t swapped_peak = 0;  ///< bytes of its memory that were swapped out
+};
+
+/// Somebody else's process on a GPU.
+struct OtherSeen {
+  pid_t pid = 0;
+  int gpu = 0;
+  std::string name;  ///< empty where it is not visible (another container)
+  int64_t memory_peak = -1;
+};
+
+/// What the whole machine moved between memory and swap while the program ran, bytes.
+struct Paging {
+  int64_t swapped_in = 0, swapped_out = 0;
 };
 
 struct GpuSeen {
@@ -59,6 +77,7 @@ class Sampler {
  public:
   static constexpr size_t kMost = 512;
   static constexpr size_t kMostProcesses = 512;
+  static constexpr size_t kMostOthers = 64;
 
   /// Times count from here.
   explicit Sampler(nvidia::Stack& stack);
@@ -71,11 +90,15 @@ class Sampler {
   const std::string& nvml_problem() const { return nvml_problem_; }
   const std::string& driver_version() const { return driver_version_; }
   int64_t processes_left_out() const { return left_out_; }
+  const std::vector<OtherSeen>& others() const { return others_; }
+  /// Since the sampler was made.
+  Paging paging() const;
 
  private:
   void open_nvml();
   void look_at_process(pid_t pid, pid_t parent, int64_t now, Sample& sample, int depth);
   void look_at_gpus(Sample& sample);
+  void look_at_others(unsigned gpu, pid_t pid, int64_t memory);
   void thin();
 
   nvidia::Stack& stack_;
@@ -87,6 +110,8 @@ class Sampler {
   std::vector<GpuSeen> gpus_;
   std::vector<Sample> samples_;
   std::map<pid_t, ProcessSeen> processes_;
+  std::vector<OtherSeen> others_;
+  Paging paging_at_start_;
   int64_t left_out_ = 0;
   int64_t begun_ns_ = 0;
   int every_ = 1;  ///< one look in so many is kept

@@ -79,7 +79,11 @@ Json process_json(const ProcessSeen& p) {
           {"last_ns", p.last_ns},
           {"resident_peak", p.resident_peak},
           {"gpu_memory_peak", p.gpu_memory_peak},
-          {"driver_loaded", p.driver_loaded}};
+          {"driver_loaded", p.driver_loaded},
+          {"on_gpu", p.on_gpu},
+          {"told", p.told},
+          {"faults", p.faults},
+          {"swapped_peak", p.swapped_peak}};
 }
 
 ProcessSeen read_process(const Json& from) {
@@ -94,6 +98,10 @@ ProcessSeen read_process(const Json& from) {
   get(from, "resident_peak", p.resident_peak);
   get(from, "gpu_memory_peak", p.gpu_memory_peak);
   get(from, "driver_loaded", p.driver_loaded);
+  get(from, "on_gpu", p.on_gpu);
+  get(from, "told", p.told);
+  get(from, "faults", p.faults);
+  get(from, "swapped_peak", p.swapped_peak);
   return p;
 }
 
@@ -133,6 +141,20 @@ void read_into(const Json& json, Session& s) {
     if (s.processes.size() == kMostRows) break;
   }
   get(json, "processes_left_out", s.processes_left_out);
+  get(json, "elsewhere", s.elsewhere);
+  if (const auto others = json.find("others"); others != json.end()) {
+    for (const Json& o : *others) {
+      OtherSeen seen;
+      get(o, "pid", seen.pid);
+      get(o, "gpu", seen.gpu);
+      get(o, "name", seen.name);
+      get(o, "memory_peak", seen.memory_peak);
+      s.others.push_back(seen);
+      if (s.others.size() == Sampler::kMostOthers) break;
+    }
+  }
+  get(json, "swapped_in", s.paging.swapped_in);
+  get(json, "swapped_out", s.paging.swapped_out);
   get(json, "notes", s.notes);
 }
 
@@ -148,6 +170,13 @@ Json to_json(const Session& s) {
   }
   Json processes = Json::array();
   for (const ProcessSeen& p : s.processes) processes.push_back(process_json(p));
+  Json others = Json::array();
+  for (const OtherSeen& o : s.others) {
+    others.push_back({{"pid", o.pid},
+                      {"gpu", o.gpu},
+                      {"name", printable(o.name, 64)},
+                      {"memory_peak", o.memory_peak}});
+  }
   Json command = Json::array();
   for (const std::string& word : s.command) command.push_back(printable(word));
   Json environment = Json::object();
@@ -174,6 +203,10 @@ Json to_json(const Session& s) {
           {"environment", environment},
           {"processes", processes},
           {"processes_left_out", s.processes_left_out},
+          {"elsewhere", s.elsewhere},
+          {"others", others},
+          {"swapped_in", s.paging.swapped_in},
+          {"swapped_out", s.paging.swapped_out},
           {"notes", s.notes},
           {"samples", columns(s.samples)}};
 }

@@ -33,6 +33,9 @@ struct Session {
   std::vector<Sample> samples;
   std::vector<ProcessSeen> processes;
   int64_t processes_left_out = 0;
+  bool elsewhere = false;         ///< a container, another host or user: no children of ours
+  std::vector<OtherSeen> others;  ///< processes on the same GPUs that are not the program's
+  Paging paging;
   std::vector<std::string> notes;  ///< about the way the program was run
 };
 

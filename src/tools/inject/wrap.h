@@ -12,16 +12,19 @@ namespace tracefire::inject {
 struct WrappedCommand {
   std::vector<std::string> command;
   std::vector<std::string> notes;  ///< what the reader must know about this way of running
+  /// The program runs elsewhere, or without the variables: without records nothing is known of it.
+  bool lost = false;
 };
 
-/// Adds to `docker run`, `podman run`, `nerdctl run` and `apptainer exec|run` (singularity too) the
-/// options that bring the library, the folder and the variables into the container. Any other
-/// command comes back as it is, with a note where the tracing would not pass through it (sudo, ssh,
-/// sbatch, srun with its own environment, kubectl): print_env() has the lines for these.
+/// Adds to `docker run`, `podman run`, `nerdctl run`, `docker compose run` and `apptainer exec|run`
+/// (singularity too) the options that bring the library, the folder and the variables into the
+/// container. Any other command comes back as it is, with a note where the tracing would not pass
+/// through it (sudo, ssh, sbatch, srun with its own environment, kubectl): print_env() has the
+/// lines for these.
 WrappedCommand wrap_command(const std::vector<std::string>& command, const TracePlan& plan);
 
-/// What `--print-env` prints: the variables for a shell, and the lines for sudo, ssh, sbatch and
-/// kubectl. `command` may be empty.
+/// What `--print-env` prints: the variables for a shell, and the lines for sudo, ssh, mpirun, srun,
+/// docker, sbatch and kubectl. `command` may be empty.
 std::string print_env(const TracePlan& plan, const std::vector<std::string>& command);
 
 /// A word for a POSIX shell.

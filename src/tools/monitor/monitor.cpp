@@ -259,6 +259,13 @@ Status Run::start_server() {
       options_.host.find(':') != std::string::npos ? "[" + options_.host + "]" : options_.host;
   std::fprintf(stderr, "tracefire: serving at http://%s:%d/ (metrics at /metrics)\n", host.c_str(),
                server_->port());
+  if (!is_loopback(options_.host)) {
+    log_line(
+        LogLevel::kWarning,
+        "the server at " + host +
+            " can be reached from other machines, without a password or encryption: it shows "
+            "users, containers and process names. Serve at 127.0.0.1 where that is not meant.");
+  }
   return {};
 }
 

@@ -89,6 +89,7 @@ std::string Proof::json() const {
   out["copied_to_device_bytes"] = copies_in;
   out["copied_to_host_bytes"] = copies_out;
   out["variable_copies"] = counted_copies;
+  out["rows"] = nlohmann::ordered_json::array();
   for (const Row& row : rows) {
     out["rows"].push_back({{"op", row.op},
                            {"device", row.device},

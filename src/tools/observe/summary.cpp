@@ -20,6 +20,7 @@
 #include "tools/observe/event_file.h"
 #include "tools/report/wire.h"
 #include "tracefire/error.h"
+#include "tracefire/shape.h"
 
 namespace tracefire::summary {
 namespace {
@@ -79,18 +80,50 @@ std::vector<double> bucketed(const std::vector<double>& values, int64_t buckets)
   if (values.empty()) return rows;
   const auto [least, greatest] = std::minmax_element(values.begin(), values.end());
   const double from = *least, to = *greatest;
-  const double width = (to - from) / static_cast<double>(buckets);
+  // Nothing here overflows, whatever the values: to - from would.
+  const double width = to / static_cast<double>(buckets) - from / static_cast<double>(buckets);
+  const auto edge = [&](size_t i) {
+    const double share = static_cast<double>(i) / static_cast<double>(buckets);
+    return i == 0 ? from : i == count ? to : from * (1 - share) + to * share;
+  };
   for (size_t i = 0; i < count; ++i) {
-    rows[3 * i] = from + static_cast<double>(i) * width;
-    rows[3 * i + 1] = i + 1 == count ? to : from + static_cast<double>(i + 1) * width;
+    rows[3 * i] = edge(i);
+    rows[3 * i + 1] = edge(i + 1);
   }
   for (const double value : values) {
     // One value only: TensorBoard expects it in the last bucket.
-    const size_t at = width > 0 ? static_cast<size_t>((value - from) / width) : count - 1;
-    rows[3 * std::min(at, count - 1) + 2] += 1;
+    const double place = width > 0 ? value / width - from / width : -1;
+    const bool inside = place >= 0 && place < static_cast<double>(count);
+    rows[3 * (inside ? static_cast<size_t>(place) : count - 1) + 2] += 1;
   }
   return rows;
 }
+
+/// The state of a writer that was not moved from.
+template <class State>
+State& present(const std::unique_ptr<State>& state) {
+  if (!state) {
+    error(ErrorCode::kBadUsage,
+          "a FileWriter was used after it was moved from; use the one it "
+          "went to")
+        .throw_if_error();
+  }
+  return *state;
+}
+
+int64_t product(const std::vector<int64_t>& sizes) { return Shape::of(sizes).elements().value(); }
+
+void check_texts(const std::string& tag, const std::vector<std::string>& texts,
+                 const std::vector<int64_t>& shape) {
+  const bool possible =
+      std::all_of(shape.begin(), shape.end(), [](int64_t size) { return size >= 0; });
+  if (possible && product(shape) == static_cast<int64_t>(texts.size())) return;
+  error(ErrorCode::kShapeMismatch, "'", tag, "' got ", texts.size(), " texts for shape ",
+        Shape::of(shape).str())
+      .throw_if_error();
+}
+
+constexpr int64_t kMostBuckets = int64_t{1} << 20;
 
 }  // namespace
 
@@ -192,15 +225,15 @@ FileWriter::~FileWriter() {
 
 void FileWriter::scalar(const std::string& tag, double value, int64_t step,
                         const std::string& description) {
-  state_->add_value(tag, step, numbers<float>(kFloat, {}, {static_cast<float>(value)}), "scalars",
-                    "", DataClass::kScalar, description);
+  present(state_).add_value(tag, step, numbers<float>(kFloat, {}, {static_cast<float>(value)}),
+                            "scalars", "", DataClass::kScalar, description);
 }
 
 void FileWriter::histogram(const std::string& tag, const std::vector<double>& values, int64_t step,
                            int64_t buckets, const std::string& description) {
-  if (buckets < 1) {
+  if (buckets < 1 || buckets > kMostBuckets) {
     error(ErrorCode::kBadUsage, "histogram '", tag, "' got ", buckets,
-          " buckets; at least one is needed")
+          " buckets; there must be 1 to ", kMostBuckets)
         .throw_if_error();
   }
   for (const double value : values) {
@@ -209,8 +242,9 @@ void FileWriter::histogram(const std::string& tag, const std::vector<double>& va
           "; finite numbers are needed. Leave out or replace NaN and infinities")
         .throw_if_error();
   }
-  state_->add_value(tag, step, numbers<double>(kDouble, {buckets, 3}, bucketed(values, buckets)),
-                    "histograms", "", DataClass::kTensor, description);
+  present(state_).add_value(tag, step,
+                            numbers<double>(kDouble, {buckets, 3}, bucketed(values, buckets)),
+                            "histograms", "", DataClass::kTensor, description);
 }
 
 void FileWriter::image(const std::string& tag, const Images& images, int64_t step,
@@ -218,7 +252,7 @@ void FileWriter::image(const std::string& tag, const Images& images, int64_t ste
   const auto& [count, height, width, channels, pixels] = images;
   const auto bytes = static_cast<int64_t>(pixels.size());
   if (channels < 1 || channels > 4 || height < 1 || width < 1 || count < 0 ||
-      bytes != count * height * width * channels) {
+      bytes != product({count, height, width, channels})) {
     error(ErrorCode::kShapeMismatch, "image '", tag, "' is (", count, ", ", height, ", ", width,
           ", ", channels, ") with ", bytes,
           " bytes; [count, height, width, 1 to 4 channels] of bytes is needed")
@@ -228,14 +262,16 @@ void FileWriter::image(const std::string& tag, const Images& images, int64_t ste
   for (int64_t i = 0; i < std::min(count, max_outputs); ++i) {
     values.push_back(png(pixels.data() + i * height * width * channels, height, width, channels));
   }
-  state_->add_value(tag, step, strings({static_cast<int64_t>(values.size())}, values), "images", "",
-                    DataClass::kBlobSequence, description);
+  present(state_).add_value(tag, step, strings({static_cast<int64_t>(values.size())}, values),
+                            "images", "", DataClass::kBlobSequence, description);
 }
 
 void FileWriter::text(const std::string& tag, const std::vector<std::string>& texts,
                       const std::vector<int64_t>& shape, int64_t step,
                       const std::string& description) {
-  state_->add_value(tag, step, strings(shape, texts), "text", "", DataClass::kTensor, description);
+  check_texts(tag, texts, shape);
+  present(state_).add_value(tag, step, strings(shape, texts), "text", "", DataClass::kTensor,
+                            description);
 }
 
 void FileWriter::text(const std::string& tag, const std::string& markdown, int64_t step) {
@@ -245,7 +281,8 @@ void FileWriter::text(const std::string& tag, const std::string& markdown, int64
 void FileWriter::write(const std::string& tag, const std::vector<std::string>& texts,
                        const std::vector<int64_t>& shape, int64_t step, const std::string& plugin,
                        const std::string& content, DataClass data_class) {
-  state_->add_value(tag, step, strings(shape, texts), plugin, content, data_class, "");
+  check_texts(tag, texts, shape);
+  present(state_).add_value(tag, step, strings(shape, texts), plugin, content, data_class, "");
 }
 
 void FileWriter::graph(const std::vector<GraphNode>& nodes) {
@@ -275,21 +312,21 @@ void FileWriter::graph(const std::vector<GraphNode>& nodes) {
   Message event;
   event.real(kWallTime, wall_time());
   event.text(kGraphDef, graph.bytes());
-  state_->add(event);
+  present(state_).add(event);
 }
 
 void FileWriter::flush() {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
+  const std::lock_guard<std::mutex> lock(present(state_).mutex);
   if (state_->file != nullptr) state_->flush();
 }
 
 void FileWriter::close() {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
+  const std::lock_guard<std::mutex> lock(present(state_).mutex);
   if (state_->file == nullptr) return;
   std::FILE* file = std::exchange(state_->file, nullptr);
   if (std::fclose(file) != 0) state_->fail();
 }
 
-std::string FileWriter::path() const { return state_->path; }
+std::string FileWriter::path() const { return present(state_).path; }
 
 }  // namespace tracefire::summary

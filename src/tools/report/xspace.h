@@ -19,6 +19,7 @@ inline constexpr int kEventMetadataId = 1, kEventOffset = 2, kEventDuration = 3,
 inline constexpr int kStatMetadataId = 1, kStatInteger = 4;
 inline constexpr int kMetadataId = 1, kMetadataName = 2, kMapKey = 1, kMapValue = 2;
 inline constexpr uint64_t kPicoseconds = 1000;  ///< of a nanosecond
+inline constexpr uint64_t kFirstLine = 1000;  ///< viewers add lines of their own with small numbers
 }  // namespace xplane
 
 /// Numbers for names of events or stats, and a plane's table of them.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stand-in for NVIDIA's libraries, for tests on machines without a GPU. One shared library holds
-// the symbols of libcuda, libnvrtc, libcublasLt and libnvidia-ml; tests copy it into folders under
+// the symbols of libcuda, libnvrtc, libcublasLt, libcudnn and libnvidia-ml; tests copy it into folders under
 // the names they need. Device memory is host memory, streams run at once, graphs are recorded and
 // replayed, and kernels are the real kernel texts, compiled for the host (device_prelude.h).
 //
@@ -12,6 +12,8 @@
 //   TF_EMU_MEMORY     bytes of device memory                 (1 GiB)
 //   TF_EMU_FAIL       "cuMemAlloc=2": that function returns the code from now on
 //   TF_EMU_NO_SYMBOL  a function that cuGetProcAddress does not know
+//   TF_EMU_CUDNN_CREATE  what cudnnCreate returns             (0)
+//   TF_EMU_CUDNN_WRONG   one element of a convolution is wrong
 //   TF_EMU_SLOW_FIRST  cuBLASLt's first algorithm takes some milliseconds
 #pragma once
 

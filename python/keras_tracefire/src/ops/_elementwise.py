@@ -318,7 +318,8 @@ def heaviside(x1, x2):
 
 @_on_floats
 def sinc(x):
-    is_zero = _ops.equal(x, constant_like(0, x))
+    # So near to 0 the result is 1; squares of smaller angles would be 0 in the gradient.
+    is_zero = _ops.less(_ops.abs(x), constant_like(1e-10, x))
     angle = _ops.mul(constant_like(math.pi, x), _ops.select(is_zero, constant_like(1, x), x))
     return _ops.select(is_zero, constant_like(1, x), _ops.div(_ops.sin(angle), angle))
 

@@ -25,9 +25,21 @@ from tracefire import errors
 
 def _from_end(indices, size):
     """Negative indices count from the end."""
-    indices = indices_of(indices)
+    indices = _whole(indices)
     negative = _ops.less(indices, ew.constant_like(0, indices))
     return _ops.select(negative, _ops.add(indices, ew.constant_like(size, indices)), indices)
+
+
+def _whole(indices):
+    indices = convert_to_tensor(indices)
+    if is_float(indices.dtype) and 0 not in indices.shape:  # an empty list has Keras's floatx
+        raise errors.raised_here(
+            "DTypeMismatch",
+            f"elements were looked up by indices of {indices.dtype}",
+            "integers",
+            "Cast the indices to int32 first",
+        )
+    return indices_of(indices)
 
 
 def take(x, indices, axis=None):
@@ -39,7 +51,7 @@ def take(x, indices, axis=None):
 
 
 def take_along_axis(x, indices, axis=None):
-    x, indices = convert_to_tensor(x), indices_of(indices)
+    x, indices = convert_to_tensor(x), _whole(indices)
     if axis is None:
         x, indices, axis = ravel(x), ravel(indices), 0
     axis = canonicalize_axis(axis, len(x.shape))
@@ -204,8 +216,11 @@ def histogram(x, bins=10, range=None):
     dtype = x.dtype if is_float(x.dtype) else "float32"
     x = cast(x, dtype)
     if isinstance(bins, int):
-        if range is None:
+        if range is None and x.shape[0] == 0:
+            low, high = ew.constant_like(0, x), ew.constant_like(1, x)
+        elif range is None:
             low, high = smallest(x), largest(x)
+            _check_range(low, high)
             flat = _ops.equal(low, high)
             half = ew.constant_like(0.5, x)
             low = _ops.select(flat, _ops.sub(low, half), low)
@@ -221,6 +236,18 @@ def histogram(x, bins=10, range=None):
     bin_of = _ops.select(at_end, _core.tensor(count - 1, "int32"), bin_of)
     hits = _ops.one_hot(bin_of, depth=count, axis=-1, dtype="int32")
     return _ops.reduce_sum(hits, axes=[0], keepdims=False), edges
+
+
+def _check_range(low, high):
+    """The range of data that is known now must have ends."""
+    if not computes_now() or (math.isfinite(low.item()) and math.isfinite(high.item())):
+        return
+    raise errors.raised_here(
+        "NotFinite",
+        f"`histogram` was called for data from {low.item()} to {high.item()} without a range",
+        "finite data, or range=(low, high)",
+        "Pass a range, or take out what is not finite with ops.isfinite",
+    )
 
 
 def unique(

@@ -126,8 +126,10 @@ def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
         return x if dtype is None or dtype == x.dtype else _ops.cast(x, dtype=dtype)
     if isinstance(x, (bool, int, float)):
         return _core.tensor(x, dtype or _number_type([x]))
-    if isinstance(x, (list, tuple)) and _holds_tensors(x):
-        return _stack_nested(x, dtype)
+    if isinstance(x, (list, tuple)):
+        _check_nesting(x, 1, {})
+        if _holds_tensors(x):
+            return _stack_nested(x, dtype)
     return _from_host(x, dtype)
 
 
@@ -171,6 +173,38 @@ def indices_of(x):
     x = convert_to_tensor(x)
     wide = ("int64", "uint32", "uint64")
     return cast(x, "int64" if x.dtype in wide else "int32")
+
+
+def _check_nesting(x, depth, counts):
+    """Refuses lists that hold themselves, or so often one another that they have no end in sight.
+
+    Returns the number of items; `counts` remembers it for each list, by its identity.
+    """
+    total = 0
+    for item in x:
+        if not isinstance(item, (list, tuple)):
+            total += 1
+            continue
+        if id(item) not in counts:
+            if depth >= _MOST_AXES:
+                raise _endless(f"lists more than {_MOST_AXES} deep, or itself")
+            counts[id(item)] = _check_nesting(item, depth + 1, counts)
+        total += counts[id(item)]
+    if total > _MOST_ITEMS:
+        raise _endless(f"more than {_MOST_ITEMS} items")
+    return total
+
+
+_MOST_AXES, _MOST_ITEMS = 64, 2**31
+
+
+def _endless(what):
+    return errors.raised_here(
+        "ShapeMismatch",
+        f"a list was given as a tensor that holds {what}",
+        f"at most {_MOST_AXES} axes and {_MOST_ITEMS} numbers",
+        "Make an array of the numbers",
+    )
 
 
 def _holds_tensors(x):

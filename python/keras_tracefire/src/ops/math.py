@@ -26,8 +26,7 @@ def erf(x):
 
 
 def erfc(x):
-    x = ew.floating(x)
-    return _ops.sub(ew.constant_like(1, x), _ops.erf(x))
+    return _ops.erfc(ew.floating(x))
 
 
 def erfinv(x):

@@ -50,7 +50,7 @@ def relu(x):
 
 
 def relu6(x):
-    return ew.clip(x, 0, 6)
+    return ew.minimum(relu(x), 6)
 
 
 def sigmoid(x):

@@ -41,7 +41,8 @@ bool has_onednn();
 /// adds pairs of products in 16 bits.
 bool has_exact_int8();
 
-/// Our own product of f32, f64 and integers, which wrap around.
+/// Our own product of f32, f64 and integers, which wrap around. Where the machine has fused
+/// multiply-adds, each term of a floating sum is rounded once.
 std::shared_ptr<const Gemm> make_own_gemm(DType dtype, const GemmShape& shape);
 
 /// Loops of the own product for each register type; null: none.
@@ -51,5 +52,8 @@ struct GemmTable {
 };
 void fill_gemm_baseline(GemmTable* table);
 void fill_gemm_avx2(GemmTable* table);
+void fill_gemm_avx512(GemmTable* table);
+/// This thread's memory for packed operands, on a boundary of 64 bytes; the next call reuses it.
+void* packing_buffer(size_t bytes);
 
 }  // namespace tracefire::cpu

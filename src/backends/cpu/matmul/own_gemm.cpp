@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <vector>
+
 #include "backends/cpu/matmul/gemm.h"
 #include "backends/cpu/tile/isa_target.h"
 
@@ -10,6 +12,7 @@ GemmTable make_table() {
   fill_gemm_baseline(&table);
 #if TF_X86_64
   if (best_isa() >= Isa::kAvx2) fill_gemm_avx2(&table);
+  if (best_isa() >= Isa::kAvx512) fill_gemm_avx512(&table);
 #endif
   return table;
 }
@@ -26,6 +29,14 @@ class OwnGemm final : public Gemm {
 };
 
 }  // namespace
+
+void* packing_buffer(size_t bytes) {
+  constexpr size_t kLine = 64;
+  thread_local std::vector<char> memory;
+  if (memory.size() < bytes + kLine) memory.resize(bytes + kLine);
+  const auto address = reinterpret_cast<uintptr_t>(memory.data());
+  return memory.data() + (kLine - address % kLine) % kLine;
+}
 
 std::shared_ptr<const Gemm> make_own_gemm(DType dtype, const GemmShape& shape) {
   static const GemmTable table = make_table();

@@ -173,10 +173,10 @@ bool FusionGroups::outside_path(int32_t from, int32_t to) {
     return false;
   };
   for (int32_t index : infos_[static_cast<size_t>(from)].nodes) leave(index, true);
-  while (!work.empty()) {
+  for (int looked_at = 0; !work.empty(); ++looked_at) {
     const int32_t index = work.back();
     work.pop_back();
-    if (leave(index, false)) return true;
+    if (looked_at == limits_.search || leave(index, false)) return true;
   }
   return false;
 }

@@ -14,6 +14,7 @@ struct FusionLimits {
   int inputs = 16;
   int outputs = 12;
   int instructions = 200;
+  int search = 2000;  ///< nodes between two groups that are looked at before they may join
 };
 
 /// Finds which nodes of a graph become one loop. Groups grow along edges from producer to consumer;
@@ -53,7 +54,8 @@ class FusionGroups {
   void try_merge(int32_t producer, int32_t consumer);
   bool compatible(const Info& a, const Info& b) const;
   bool within_limits(const Info& a, const Info& b) const;
-  /// A path from group `from` to group `to` through nodes of neither.
+  /// A path from group `from` to group `to` through nodes of neither. True also where the search
+  /// would take too long: groups so far apart stay two loops.
   bool outside_path(int32_t from, int32_t to);
   void merge(int32_t from, int32_t into);
   /// Nodes of fewer elements that only one group uses move into it where they are cheap.

@@ -100,7 +100,70 @@ Row gpu_row(const nvidia::NvmlApi& api, unsigned index, nvidia::NvmlDevice devic
   return row;
 }
 
-/// Runs in the child: sections "query", "apps" and "error", each begun by a line "== NAME".
+/// Functions that only newer drivers have.
+struct NvmlExtras {
+  int (*remapped_rows)(nvidia::NvmlDevice, unsigned* corrected, unsigned* uncorrected,
+                       unsigned* pending, unsigned* failed) = nullptr;
+  int (*retired_pending)(nvidia::NvmlDevice, int* pending) = nullptr;
+  int (*most_instances)(nvidia::NvmlDevice, unsigned* count) = nullptr;
+  int (*instance)(nvidia::NvmlDevice, unsigned index, nvidia::NvmlDevice* device) = nullptr;
+
+  explicit NvmlExtras(void* handle) {
+    load(handle, "nvmlDeviceGetRemappedRows", &remapped_rows);
+    load(handle, "nvmlDeviceGetRetiredPagesPendingStatus", &retired_pending);
+    load(handle, "nvmlDeviceGetMaxMigDeviceCount", &most_instances);
+    load(handle, "nvmlDeviceGetMigDeviceHandleByIndex", &instance);
+  }
+  template <class F>
+  static void load(void* handle, const char* name, F* function) {
+    *function = reinterpret_cast<F>(::dlsym(handle, name));
+  }
+};
+
+/// What nvidia-smi -q tells besides: bad memory that waits for a reset, highest clocks.
+void add_extras(const nvidia::NvmlApi& api, const NvmlExtras& extras, nvidia::NvmlDevice device,
+                Row* row) {
+  unsigned corrected = 0, uncorrected = 0, pending = 0, failed = 0;
+  if (extras.remapped_rows != nullptr &&
+      extras.remapped_rows(device, &corrected, &uncorrected, &pending, &failed) == 0) {
+    row->add("remapped_rows.pending", pending != 0 ? "Yes" : "No");
+    row->add("remapped_rows.failure", failed != 0 ? "Yes" : "No");
+  }
+  int waiting = 0;
+  if (extras.retired_pending != nullptr && extras.retired_pending(device, &waiting) == 0)
+    row->add("retired_pages.pending", waiting != 0 ? "Yes" : "No");
+  for (const auto& [name, clock] :
+       {std::pair<const char*, int>{"clocks.max.sm", 1}, {"clocks.max.memory", 2}}) {
+    unsigned megahertz = 0;
+    if (api.nvmlDeviceGetMaxClockInfo != nullptr &&
+        api.nvmlDeviceGetMaxClockInfo(device, clock, &megahertz) == 0)
+      row->add(name, std::to_string(megahertz));
+  }
+}
+
+/// Lines as those of nvidia-smi -L.
+std::string instance_lines(const nvidia::NvmlApi& api, const NvmlExtras& extras, unsigned index,
+                           nvidia::NvmlDevice device) {
+  char name[128] = "", uuid[128] = "";
+  api.nvmlDeviceGetName(device, name, sizeof name);
+  api.nvmlDeviceGetUUID(device, uuid, sizeof uuid);
+  std::string out =
+      "GPU " + std::to_string(index) + ": " + name + " (UUID: " + std::string(uuid) + ")\n";
+  unsigned most = 0;
+  if (extras.instance == nullptr || extras.most_instances == nullptr ||
+      extras.most_instances(device, &most) != 0)
+    return out;
+  for (unsigned i = 0; i < std::min(most, 16u); ++i) {
+    nvidia::NvmlDevice part = nullptr;
+    if (extras.instance(device, i, &part) != 0 || part == nullptr ||
+        api.nvmlDeviceGetUUID(part, uuid, sizeof uuid) != 0)
+      continue;
+    out += "  MIG device " + std::to_string(i) + ": (UUID: " + uuid + ")\n";
+  }
+  return out;
+}
+
+/// Runs in the child: sections "query", "apps", "list" and "error", each begun by a line "== NAME".
 std::string ask_nvml(const std::string& path) {
   nvidia::OpenLibrary library;
   library.library = nvidia::Library::kNvml;
@@ -120,7 +183,8 @@ std::string ask_nvml(const std::string& path) {
   api.nvmlSystemGetDriverVersion(driver, sizeof driver);
   unsigned count = 0;
   if (api.nvmlDeviceGetCount_v2(&count) != 0) count = 0;
-  std::string out = "== query\n", apps = "== apps\n", errors;
+  std::string out = "== query\n", apps = "== apps\n", list = "== list\n", errors;
+  const NvmlExtras extras(library.handle);
   if (count == 0) errors = "No devices were found\n";
   for (unsigned i = 0; i < std::min(count, 64u); ++i) {
     nvidia::NvmlDevice device = nullptr;
@@ -131,6 +195,8 @@ std::string ask_nvml(const std::string& path) {
       continue;
     }
     Row row = gpu_row(api, i, device, driver);
+    add_extras(api, extras, device, &row);
+    list += instance_lines(api, extras, i, device);
     out += join(row.names, ", ") + "\n" + join(row.values, ", ") + "\n";
     nvidia::NvmlProcess processes[128];
     unsigned used = 128;
@@ -147,7 +213,7 @@ std::string ask_nvml(const std::string& path) {
               ", " + uuid + "\n";
   }
   api.nvmlShutdown();
-  return out + apps + (errors.empty() ? "" : "== error\n" + errors);
+  return out + apps + list + (errors.empty() ? "" : "== error\n" + errors);
 }
 
 std::string section(const std::string& text, const std::string& name) {
@@ -193,8 +259,10 @@ void add_live_facts(const Root& root, const Data& data, Machine* m) {
   int size = ::klogctl(3, log.data(), static_cast<int>(log.size()));
   if (size > 0)
     m->dmesg = log.substr(0, static_cast<size_t>(size));
-  else if (m->gpu == Presence::kPresent)
-    root.note_unread("The kernel's log", std::strerror(errno));
+  else if (int problem = errno; m->gpu == Presence::kPresent) {
+    m->dmesg = kernel_log(root);
+    if (m->dmesg.empty()) root.note_unread("The kernel's log", std::strerror(problem));
+  }
   m->smi_name = "NVML";
   const std::string& path = m->libnvml.path;
   if (path.empty() || m->gpu != Presence::kPresent) return;
@@ -209,6 +277,9 @@ void add_live_facts(const Root& root, const Data& data, Machine* m) {
   m->smi_text = section(child.output, "error");
   m->smi_rows = parse_smi_csv(section(child.output, "query"));
   m->smi_apps = parse_smi_csv(section(child.output, "apps"));
+  std::string list = section(child.output, "list");
+  m->has_smi_list = !trim(list).empty();
+  m->smi_list = parse_smi_list(list);
   // The process's own name is worth more than NVML's number.
   for (SmiRow& app : m->smi_apps)
     if (std::optional<std::string> name = root.read("/proc/" + app["pid"] + "/comm", 64))

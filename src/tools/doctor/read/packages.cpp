@@ -53,6 +53,24 @@ std::string python_value(std::string_view text, std::string_view name) {
   return "";
 }
 
+/// Value of a line "NAME = 'x'" or "NAME: Optional[str] = 'x'"; quotes removed. "" where none is.
+/// Other lines may hold the name too: __all__ = ['cuda', 'hip'].
+std::string assigned_value(std::string_view text, std::string_view name) {
+  for (std::string_view line : lines_of(text, 2000)) {
+    if (line.rfind(name, 0) != 0) continue;
+    std::string_view rest = line.substr(name.size());
+    size_t equal = rest.find('=');
+    std::string_view between_them = trim(rest.substr(0, equal));
+    if (equal == rest.npos || (!between_them.empty() && between_them[0] != ':')) continue;
+    rest = trim(rest.substr(equal + 1, 400));
+    if (rest.empty()) continue;
+    if (rest[0] == '\'' || rest[0] == '"')
+      return std::string(rest.substr(1, rest.find(rest[0], 1) - 1));
+    return std::string(trim(rest.substr(0, rest.find('#'))));
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string normal_name(std::string_view name) {
@@ -182,8 +200,8 @@ BuildInfo parse_tensorflow_build(std::string_view text) {
 
 BuildInfo parse_torch_version(std::string_view text) {
   BuildInfo out;
-  out.framework_version = python_value(text, "__version__");
-  std::string cuda = python_value(text, "cuda"), hip = python_value(text, "hip");
+  out.framework_version = assigned_value(text, "__version__");
+  std::string cuda = assigned_value(text, "cuda"), hip = assigned_value(text, "hip");
   out.known = !cuda.empty() || !out.framework_version.empty();
   out.rocm = !hip.empty() && hip != "None";
   out.cuda = !cuda.empty() && cuda != "None";

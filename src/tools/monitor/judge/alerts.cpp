@@ -33,6 +33,8 @@ std::string cause_words(const Health& health) {
          (health.culprit.empty() ? "" : ": " + health.culprit) + "; try: " + cause.cure;
 }
 
+bool is_moment(Alert alert) { return alert == Alert::kXidError || alert == Alert::kEccError; }
+
 struct Window {
   double mean = 0;
   double seconds = 0;
@@ -89,14 +91,16 @@ Result<std::set<Alert>> parse_alerts(std::string_view text) {
 }
 
 AlertEngine::Finding AlertEngine::look(Alert alert, const Gpu& gpu,
-                                       const std::vector<Point>& points, Known* known) {
+                                       const std::vector<Point>& points, bool firing,
+                                       Known* known) {
   Finding f;
+  const double margin = firing ? health::kAlertMargin : 0;
   const auto is = [&f](bool condition) { f.holds = condition ? Holds::kYes : Holds::kNo; };
   switch (alert) {
     case Alert::kIdleWithJob: {
       const Reading& busy = gpu[Metric::kBusy];
       if (!busy.ok() || gpu.process_code != Reading::kOk || points.empty()) return f;
-      is(busy.value < health::kIdle && points.back().has_job);
+      is(busy.value < health::kIdle + margin && points.back().has_job);
       f.after_seconds = health::kIdleSeconds;
       f.text = "idle for " + std::to_string(static_cast<int>(health::kIdleSeconds)) +
                " s while a process holds it" + cause_words(judge(gpu, points));
@@ -105,7 +109,7 @@ AlertEngine::Finding AlertEngine::look(Alert alert, const Gpu& gpu,
     case Alert::kLowUtilization: {
       const Window window = window_of(points, health::kBusyLowSeconds);
       if (window.count == 0 || window.seconds < kCovered * health::kBusyLowSeconds) return f;
-      is(window.has_job && window.mean < health::kBusyLow && window.mean >= health::kIdle);
+      is(window.has_job && window.mean < health::kBusyLow + margin && window.mean >= health::kIdle);
       f.text = percent(window.mean) + " busy over the last " +
                std::to_string(static_cast<int>(health::kBusyLowSeconds)) + " s, below " +
                percent(health::kBusyLow) + cause_words(judge(gpu, points));
@@ -115,7 +119,7 @@ AlertEngine::Finding AlertEngine::look(Alert alert, const Gpu& gpu,
       const Reading& used = gpu[Metric::kMemoryUsed];
       const Reading& total = gpu[Metric::kMemoryTotal];
       if (!used.ok() || !total.ok() || total.value <= 0) return f;
-      is(used.value >= health::kMemoryFull * total.value);
+      is(used.value >= (health::kMemoryFull - margin) * total.value);
       f.text = "memory " + percent(used.value / total.value) + " full: " + bytes_text(used.value) +
                " of " + bytes_text(total.value);
       return f;
@@ -175,18 +179,24 @@ void AlertEngine::judge_gpu(const Snapshot& snapshot, const Gpu& gpu,
   for (const Alert alert : wanted_) {
     if (!listed && alert != Alert::kGpuLost) continue;
     State& state = states_[{history_key(gpu), alert}];
-    const Finding finding = look(alert, gpu, points, known);
+    const Finding finding = look(alert, gpu, points, state.firing, known);
     if (finding.holds == Holds::kUnknown) continue;
     const bool holds = finding.holds == Holds::kYes;
-    if (holds && state.since_us < 0) state.since_us = snapshot.steady_us;
-    if (!holds) state.since_us = -1;
-    const double held = static_cast<double>(snapshot.steady_us - state.since_us) * 1e-6;
-    const bool firing = holds && held >= finding.after_seconds;
+    const int64_t now = snapshot.steady_us;
+    if (holds && state.since_us < 0) state.since_us = now;
+    if (holds) state.seen_us = now;
+    const bool over = static_cast<double>(now - state.seen_us) * 1e-6 >= health::kAlertClearSeconds;
+    if (!holds && (state.since_us < 0 || over)) state.since_us = -1;
+    const double held = static_cast<double>(now - state.since_us) * 1e-6;
+    const bool begins = holds && held >= finding.after_seconds;
+    const bool firing = begins || (state.firing && state.since_us >= 0);
     // Errors are moments, not states: each is an event of its own and does not end.
-    const bool moment = alert == Alert::kXidError || alert == Alert::kEccError;
-    if (firing == state.firing && !(moment && firing)) continue;
+    const bool moment = is_moment(alert);
+    if (moment ? !begins : firing == state.firing) {
+      state.firing = firing;
+      continue;
+    }
     state.firing = firing;
-    if (moment && !firing) continue;
     state.event = AlertEvent{alert,
                              firing,
                              gpu.index,
@@ -199,6 +209,7 @@ void AlertEngine::judge_gpu(const Snapshot& snapshot, const Gpu& gpu,
 }
 
 std::vector<AlertEvent> AlertEngine::evaluate(const Snapshot& snapshot, const History& history) {
+  now_us_ = snapshot.steady_us;
   std::vector<AlertEvent> events;
   std::set<std::string> listed;
   for (const Gpu& gpu : snapshot.gpus) {
@@ -226,7 +237,11 @@ std::vector<AlertEvent> AlertEngine::evaluate(const Snapshot& snapshot, const Hi
 std::vector<AlertEvent> AlertEngine::firing() const {
   std::vector<AlertEvent> list;
   for (const auto& [key, state] : states_) {
-    if (state.firing) list.push_back(state.event);
+    // An error is over at once but has to be seen: pages and the live view look now and then.
+    const double age = static_cast<double>(now_us_ - state.seen_us) * 1e-6;
+    const bool recent =
+        is_moment(key.second) && state.seen_us >= 0 && age < health::kAlertMomentSeconds;
+    if (state.firing || recent) list.push_back(state.event);
   }
   return list;
 }

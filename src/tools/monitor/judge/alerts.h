@@ -26,19 +26,22 @@ struct AlertEvent {
 /// "idle_with_job,throttled" or "all". Errors: kBadUsage for an unknown name.
 Result<std::set<health::Alert>> parse_alerts(std::string_view text);
 
-/// Decides from each snapshot which alerts begin and end. Limits come from schema/health.json.
+/// Decides from each snapshot which alerts begin and end. Limits come from schema/health.json: an
+/// alert ends when its share is better than the limit by alert_margin and its condition has been
+/// over for alert_clear_seconds, so that a value at its limit is told once, not with every look.
 /// What could not be read neither begins nor ends one. Used by one thread.
 class AlertEngine {
  public:
   explicit AlertEngine(std::set<health::Alert> wanted) : wanted_(std::move(wanted)) {}
 
   std::vector<AlertEvent> evaluate(const Snapshot& snapshot, const History& history);
-  /// What fires now, with the text of its beginning.
+  /// What fires now, with the text of its beginning, and errors of the last minute.
   std::vector<AlertEvent> firing() const;
 
  private:
   struct State {
     int64_t since_us = -1;  ///< steady time at which the condition began; -1: it does not hold
+    int64_t seen_us = -1;   ///< steady time at which it held last
     bool firing = false;
     AlertEvent event;
   };
@@ -56,9 +59,12 @@ class AlertEngine {
   };
   void judge_gpu(const Snapshot& snapshot, const Gpu& gpu, const std::vector<Point>& points,
                  Known* known, bool listed, std::vector<AlertEvent>* events);
-  Finding look(health::Alert alert, const Gpu& gpu, const std::vector<Point>& points, Known* known);
+  /// `firing`: the alert has begun, so the limit is that of its end.
+  Finding look(health::Alert alert, const Gpu& gpu, const std::vector<Point>& points, bool firing,
+               Known* known);
 
   const std::set<health::Alert> wanted_;
+  int64_t now_us_ = 0;  ///< steady time of the newest snapshot
   std::map<std::pair<std::string, health::Alert>, State> states_;
   std::map<std::string, Known> known_;
 };

@@ -7,14 +7,15 @@
 #include <set>
 #include <tuple>
 
+#include "tools/monitor/show/format.h"
+
 namespace tracefire::monitor {
 namespace {
 
 using health::Cause;
 
-constexpr double kHostIdleCores = 0.05;
 constexpr double kRounding = 1e-6;
-constexpr double kCopyBytesPerSecond = 5e9;
+constexpr uint64_t kPowerCapBit = 0x4;
 
 bool computes(const GpuProcess& process) { return process.kind != ProcessKind::kGraphics; }
 
@@ -23,26 +24,37 @@ std::string process_words(const GpuProcess& process) {
   return name + " (" + std::to_string(process.pid) + ")";
 }
 
-/// The process whose host code is busiest; null where no host could be read.
+double work_of(const GpuProcess& process) {
+  return process.host.cores.value + process.host.children_cores.or_else(0);
+}
+
+/// The process whose host code is busiest, its children's with it; null where no host could be
+/// read.
 const GpuProcess* busiest_on_host(const Gpu& gpu) {
   const GpuProcess* best = nullptr;
   for (const GpuProcess& process : gpu.processes) {
     if (!computes(process) || !process.host.cores.ok()) continue;
-    if (best == nullptr || process.host.cores.value > best->host.cores.value) best = &process;
+    if (best == nullptr || work_of(process) > work_of(*best)) best = &process;
   }
   return best;
 }
 
+Cause host_cause(const HostProcess& host) {
+  const double cores = host.cores.value;
+  const double children = host.children_cores.or_else(0);
+  // Many threads, or children, at work while the GPU has nothing to do: they prepare its input.
+  if (children >= health::kWorkerCores || cores >= health::kLoaderCores) return Cause::kInputBound;
+  if (cores >= health::kHostCoreBusy) return Cause::kHostBound;
+  return cores + children < health::kHostIdleCores ? Cause::kHostIdle : Cause::kInputBound;
+}
+
 void add_host_cause(const Gpu& gpu, Health* result) {
   const double pcie = gpu[Metric::kPcieTx].or_else(0) + gpu[Metric::kPcieRx].or_else(0);
-  if (pcie >= kCopyBytesPerSecond) result->causes.push_back(Cause::kCopies);
+  if (pcie >= health::kCopyBytesPerSecond) result->causes.push_back(Cause::kCopies);
   const GpuProcess* process = busiest_on_host(gpu);
   if (process == nullptr) return;
-  const double cores = process->host.cores.value;
-  result->causes.push_back(cores >= health::kHostCoreBusy ? Cause::kHostBound
-                           : cores < kHostIdleCores       ? Cause::kHostIdle
-                                                          : Cause::kInputBound);
-  if (result->culprit.empty()) result->culprit = process_words(*process);
+  result->causes.push_back(host_cause(process->host));
+  if (result->causes.front() == result->causes.back()) result->culprit = process_words(*process);
 }
 
 }  // namespace
@@ -88,6 +100,10 @@ Health judge(const Gpu& gpu, const std::vector<Point>& points) {
     ++count;
     result.window_seconds = age;
   }
+  for (auto it = points.rbegin(); it != points.rend() && !std::isnan(it->busy); ++it) {
+    if (it->busy >= health::kBusyLow) break;
+    result.low_seconds = static_cast<double>(newest - it->steady_us) * 1e-6;
+  }
   if (count == 0 && gpu[Metric::kBusy].ok()) {
     sum = gpu[Metric::kBusy].value;
     count = 1;
@@ -100,23 +116,26 @@ Health judge(const Gpu& gpu, const std::vector<Point>& points) {
   const bool job = std::any_of(gpu.processes.begin(), gpu.processes.end(), computes);
   if (migrates(gpu)) result.causes.push_back(Cause::kUnifiedMemory);
   if (const GpuProcess* process = paging_process(gpu)) {
+    if (result.causes.empty()) result.culprit = process_words(*process);
     result.causes.push_back(Cause::kHostPaging);
-    result.culprit = process_words(*process);
   }
-  if (gpu.throttle_code == Reading::kOk && (gpu.throttle & throttle_fault_bits()) != 0) {
-    result.causes.push_back(Cause::kThrottled);
-  }
-  if (is_shared(gpu)) result.causes.push_back(Cause::kOtherProcess);
-  if (!result.grade) return result;
-  const bool low = *result.grade == health::Grade::kLow || *result.grade == health::Grade::kIdle;
+  const bool low = result.grade &&
+                   (*result.grade == health::Grade::kLow || *result.grade == health::Grade::kIdle);
   if (low && !job) {
     // A list that could not be read does not mean that nobody is there.
     result.causes.push_back(gpu.process_code == Reading::kOk ? Cause::kNoJob : Cause::kUnknown);
   } else if (low) {
     add_host_cause(gpu, &result);
     if (result.causes.empty()) result.causes.push_back(Cause::kUnknown);
-  } else if (gpu[Metric::kSmActivity].ok() &&
-             gpu[Metric::kSmActivity].value < health::kSmallWorkActivity) {
+  }
+  // Slow clocks and a neighbour make a GPU slow, not idle: they stand behind what makes it wait.
+  if (gpu.throttle_code == Reading::kOk) {
+    if ((gpu.throttle & throttle_fault_bits()) != 0) result.causes.push_back(Cause::kThrottled);
+    if ((gpu.throttle & kPowerCapBit) != 0) result.causes.push_back(Cause::kPowerLimited);
+  }
+  if (is_shared(gpu)) result.causes.push_back(Cause::kOtherProcess);
+  if (result.grade && !low && gpu[Metric::kSmActivity].ok() &&
+      gpu[Metric::kSmActivity].value < health::kSmallWorkActivity) {
     result.causes.push_back(Cause::kSmallWork);
   }
   return result;
@@ -126,6 +145,15 @@ const char* grade_name(const Health& health) {
   return health.grade ? health::kGradeNames[static_cast<int>(*health.grade)] : "unknown";
 }
 
+namespace {
+
+bool result_is_low(const Health& health) {
+  return health.grade &&
+         (*health.grade == health::Grade::kLow || *health.grade == health::Grade::kIdle);
+}
+
+}  // namespace
+
 std::string health_words(const Health& health) {
   std::string words;
   if (health.grade) {
@@ -133,13 +161,15 @@ std::string health_words(const Health& health) {
     std::snprintf(text, sizeof text, "%.0f %% busy over %.0f s", health.busy * 100,
                   std::max(1.0, health.window_seconds));
     words = text;
+    if (result_is_low(health) && health.low_seconds >= 2 * health::kBusyLowSeconds) {
+      std::snprintf(text, sizeof text, ", low for %s", span_text(health.low_seconds).c_str());
+      words += text;
+    }
   } else {
     words = "busy share not readable";
   }
   if (!health.causes.empty()) {
-    const bool low = !health.grade || *health.grade == health::Grade::kLow ||
-                     *health.grade == health::Grade::kIdle;
-    words += low ? "; likely cause: " : "; ";
+    words += !health.grade || result_is_low(health) ? "; likely cause: " : "; ";
     words += health::kCauses[static_cast<int>(health.causes.front())].text;
     if (!health.culprit.empty()) words += ": " + health.culprit;
   }

@@ -16,8 +16,10 @@ struct Health {
   std::optional<health::Grade> grade;  ///< none where the busy share could not be read
   double busy = 0;                     ///< mean of the window, 0 to 1
   double window_seconds = 0;           ///< what the points cover, at most kBusyLowSeconds
-  std::vector<health::Cause> causes;   ///< most likely first; also what is wrong at a good grade
-  std::string culprit;                 ///< process that the first cause is about; may be empty
+  double low_seconds =
+      0;  ///< how long it has been below kBusyLow without a pause, as far as points go
+  std::vector<health::Cause> causes;  ///< most likely first; also what is wrong at a good grade
+  std::string culprit;                ///< process that the first cause is about; may be empty
 };
 
 /// Judges a GPU by its newest state and its points (oldest first). What follows from outside alone

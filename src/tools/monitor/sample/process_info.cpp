@@ -17,6 +17,7 @@ namespace {
 constexpr size_t kMaxFile = 64 << 10;
 constexpr size_t kMaxPasswd = 1 << 20;
 constexpr size_t kMaxUsers = 4096;
+constexpr size_t kMaxChildren = 256;  // of one process
 
 /// Up to `most` bytes of a file; false where it cannot be read.
 bool read_file(const std::string& path, std::string* text, size_t most = kMaxFile) {
@@ -209,11 +210,30 @@ void ProcessReader::read_fixed(unsigned pid, HostProcess* host) {
   if (read_file(path(pid, "cgroup"), &text)) host->container = container_name(pid, text);
 }
 
+std::map<unsigned, double> ProcessReader::read_children(unsigned pid) const {
+  // Children of the first thread: that is where frameworks start their loaders.
+  std::map<unsigned, double> ticks;
+  std::string list;
+  if (!read_file(path(pid, ("task/" + std::to_string(pid) + "/children").c_str()), &list)) {
+    return ticks;
+  }
+  for (size_t begin = 0; begin < list.size() && ticks.size() < kMaxChildren;) {
+    const size_t end = std::min(list.find(' ', begin), list.size());
+    const auto child = number<unsigned>(std::string_view(list).substr(begin, end - begin));
+    begin = end + 1;
+    std::string text;
+    if (child == 0 || !read_file(path(child, "stat"), &text)) continue;
+    if (const Stat stat = parse_stat(text); stat.ok) ticks[child] = stat.ticks;
+  }
+  return ticks;
+}
+
 HostProcess ProcessReader::read(unsigned pid) {
   std::string text;
   HostProcess gone;
   gone.gone = true;
-  for (Reading* r : {&gone.cores, &gone.resident_bytes, &gone.swapped_bytes, &gone.major_faults}) {
+  for (Reading* r : {&gone.cores, &gone.children_cores, &gone.age_seconds, &gone.resident_bytes,
+                     &gone.swapped_bytes, &gone.major_faults}) {
     *r = Reading::missing(Reading::kNoAccess);
   }
   if (!read_file(path(pid, "stat"), &text)) return gone;
@@ -235,16 +255,33 @@ HostProcess ProcessReader::read(unsigned pid) {
     const double per_second = static_cast<double>(sysconf(_SC_CLK_TCK));
     host.cores = Reading::of(std::max(0.0, stat.ticks - known.cpu_ticks) / per_second / seconds);
     host.major_faults = Reading::of(std::max(0.0, stat.faults - known.faults) / seconds);
+    std::map<unsigned, double> children = read_children(pid);
+    double spent = 0;
+    for (const auto& [child, ticks] : children) {
+      const auto before = known.children.find(child);
+      spent += std::max(0.0, ticks - (before == known.children.end() ? 0 : before->second));
+    }
+    host.children_cores = Reading::of(spent / per_second / seconds);
+    known.children = std::move(children);
+    known.host.children_cores = host.children_cores;
     known.host.cores = host.cores;
     known.host.major_faults = host.major_faults;
   } else if (!known.have_before) {
-    host.cores = host.major_faults = Reading::missing(Reading::kNotReady);
+    host.cores = host.children_cores = host.major_faults = Reading::missing(Reading::kNotReady);
+    known.children = read_children(pid);
   }
   if (!known.have_before || seconds > 0.01) {
     known.cpu_ticks = stat.ticks;
     known.faults = stat.faults;
     known.time_us = now;
     known.have_before = true;
+  }
+  host.age_seconds = Reading::missing(Reading::kNoAccess);
+  if (read_file(root_ + "/proc/uptime", &text)) {
+    const auto uptime = number<double>(text);
+    const double began =
+        static_cast<double>(stat.started) / static_cast<double>(sysconf(_SC_CLK_TCK));
+    if (uptime >= began) host.age_seconds = Reading::of(uptime - began);
   }
   host.resident_bytes = host.swapped_bytes = Reading::missing(Reading::kNoAccess);
   if (read_file(path(pid, "status"), &text)) {

@@ -31,6 +31,7 @@ class ProcessReader {
     HostProcess host;  ///< what does not change
     double cpu_ticks = 0;
     double faults = 0;
+    std::map<unsigned, double> children;  ///< processor time by process, in ticks
     int64_t time_us = 0;
     bool have_before = false;
     bool seen = false;
@@ -39,6 +40,7 @@ class ProcessReader {
   std::string user_name(unsigned uid);
   std::string container_name(unsigned pid, const std::string& cgroup);
   void read_fixed(unsigned pid, HostProcess* host);
+  std::map<unsigned, double> read_children(unsigned pid) const;
 
   const std::string root_;
   std::map<unsigned, Known> known_;

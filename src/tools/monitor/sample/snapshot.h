@@ -42,14 +42,16 @@ using Readings = std::array<Reading, kMetricCount>;
 
 /// What the operating system tells about a process on a GPU.
 struct HostProcess {
-  std::string name;       ///< "python3"; "" where it could not be read
-  std::string command;    ///< command line, at most kCommandBytes
-  std::string user;       ///< name, or the number where it has none
-  std::string container;  ///< "docker:1a2b3c4d5e6f", "k8s:pod/…"; "" for none
-  Reading cores;          ///< processor cores kept busy since the last sample
+  std::string name;        ///< "python3"; "" where it could not be read
+  std::string command;     ///< command line, at most kCommandBytes
+  std::string user;        ///< name, or the number where it has none
+  std::string container;   ///< "docker:1a2b3c4d5e6f", "k8s:pod/…"; "" for none
+  Reading cores;           ///< processor cores kept busy since the last sample
+  Reading children_cores;  ///< the same of its children: data loaders, as a rule
   Reading resident_bytes;
   Reading swapped_bytes;
   Reading major_faults;  ///< page faults that read from disk, per second
+  Reading age_seconds;   ///< how long it has been running
   int64_t started = 0;   ///< clock ticks after boot; tells a reused number from the same process
   bool gone = false;     ///< it ended between the driver's answer and ours
 };

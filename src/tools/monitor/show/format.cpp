@@ -51,6 +51,15 @@ std::string smi_time_text(int64_t unix_us) {
 
 std::string clock_text(int64_t unix_us) { return time_text(unix_us).substr(11, 8); }
 
+std::string span_text(double seconds) {
+  const auto whole = static_cast<long long>(seconds);
+  if (whole < 120) return print("%lld s", whole);
+  const long long minutes = whole / 60;
+  if (minutes < 120) return print("%lld min", minutes);
+  if (minutes < 48 * 60) return print("%lld h %lld min", minutes / 60, minutes % 60);
+  return print("%lld d %lld h", minutes / 1440, minutes / 60 % 24);
+}
+
 std::string bytes_text(double bytes) {
   static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   return scaled(bytes, 1024, kUnits, std::size(kUnits));

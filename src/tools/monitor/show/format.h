@@ -17,6 +17,8 @@ std::string clock_text(int64_t unix_us);
 std::string bytes_text(double bytes);
 /// "1.2 GB/s".
 std::string rate_text(double bytes_per_second);
+/// "45 s", "12 min", "3 h 20 min", "5 d 4 h".
+std::string span_text(double seconds);
 /// printf into a string.
 [[gnu::format(printf, 1, 2)]] std::string print(const char* format, ...);
 

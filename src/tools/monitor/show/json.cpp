@@ -52,7 +52,9 @@ Json process_json(const GpuProcess& p, const JsonOptions& options) {
   out["memory_bytes"] = number(p.memory_bytes);
   out["sm_percent"] = number(p.sm_share, 100);
   out["memory_utilization_percent"] = number(p.memory_share, 100);
+  out["running_seconds"] = number(p.host.age_seconds);
   out["host_cores"] = number(p.host.cores);
+  out["host_children_cores"] = number(p.host.children_cores);
   out["host_resident_bytes"] = number(p.host.resident_bytes);
   out["host_swapped_bytes"] = number(p.host.swapped_bytes);
   out["host_major_faults_per_second"] = number(p.host.major_faults);
@@ -70,6 +72,7 @@ Json health_json(const Health& health) {
   return {{"grade", health.grade ? Json(grade_name(health)) : Json(nullptr)},
           {"busy_percent", health.grade ? number(health.busy * 100) : Json(nullptr)},
           {"window_seconds", number(health.window_seconds)},
+          {"low_seconds", number(health.low_seconds)},
           {"causes", causes},
           {"culprit", text_or_null(health.culprit)},
           {"text", clean(health_words(health))}};

@@ -43,8 +43,9 @@ Status LogFile::open() {
   if (fd_ >= 0 && !moved_away()) return {};
   close();
   for (int attempt = 0; attempt < 2; ++attempt) {
-    // O_NONBLOCK: opening a pipe that nobody reads fails instead of waiting.
-    fd_ = ::open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
+    // For this user alone: it tells who runs what. O_NONBLOCK: opening a pipe that nobody reads
+    // fails instead of waiting.
+    fd_ = ::open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
     struct stat now;
     if (fd_ < 0 || fstat(fd_, &now) != 0) return failed("opened");
     if (!S_ISREG(now.st_mode)) {

@@ -14,6 +14,8 @@ constexpr double kGib = 1 << 30;
 constexpr double kNearLimit = 0.97;
 constexpr double kWarmDegrees = 80;
 
+constexpr size_t kNarrow = 78;
+
 /// Columns by the width of the terminal. A width of 0 leaves the column out.
 struct Columns {
   size_t index = 3, name = 16, status = 8, bar = 8, busy = 5, sm = 6, memory_bar = 0, memory = 16,
@@ -28,6 +30,10 @@ Columns columns_for(size_t width) {
   const size_t fixed = c.index + c.status + c.bar + c.busy + c.sm + c.memory_bar + c.memory +
                        c.power + c.temperature + c.clock;
   c.name = width > fixed + 12 ? std::min<size_t>(width - fixed, 30) : 12;
+  if (width < kNarrow) {  // what is asked first: how busy, how full, how much power
+    c.name = c.bar = c.sm = c.temperature = 0;
+    c.power = width >= 50 ? 11 : 7;
+  }
   return c;
 }
 
@@ -65,11 +71,12 @@ Style memory_style(const Gpu& gpu) {
              : Style::kPlain;
 }
 
-std::string power_text(const Gpu& gpu) {
+std::string power_text(const Gpu& gpu, size_t width) {
   const Reading& power = gpu[Metric::kPower];
   const Reading& limit = gpu[Metric::kPowerLimit];
   if (!power.ok()) return "-";
-  return limit.ok() ? print("%.0f/%.0f W", power.value, limit.value) : print("%.0f W", power.value);
+  const std::string both = print("%.0f/%.0f W", power.value, limit.value);
+  return limit.ok() && both.size() < width ? both : print("%.0f W", power.value);
 }
 
 /// A GPU that runs at its power limit works as it was bought to: amber, not red.
@@ -90,16 +97,20 @@ Line main_row(const Gpu& gpu, const Health& health, const ViewState& state) {
   const Columns c = columns_for(state.width);
   Line line;
   line.cell(std::to_string(gpu.index), c.index - 1, Style::kBold, true).add(" ");
-  line.cell(gpu.name.empty() ? "unnamed GPU" : gpu.name, c.name - 1, Style::kBold).add(" ");
+  if (c.name > 0) {
+    line.cell(gpu.name.empty() ? "unnamed GPU" : gpu.name, c.name - 1, Style::kBold).add(" ");
+  }
   if (gpu.lost) {
     return line.add(std::string("lost: ") + Reading::missing(gpu.lost_code).why(), Style::kBad);
   }
   const Style style = busy_style(health);
   line.cell(gpu.mig() && !health.grade ? "MIG" : grade_name(health), c.status, style);
   const Reading& busy = gpu[Metric::kBusy];
-  line.add(bar(busy.or_else(0), c.bar - 1, state.unicode), busy.ok() ? style : Style::kDim);
+  if (c.bar > 0) {
+    line.add(bar(busy.or_else(0), c.bar - 1, state.unicode), busy.ok() ? style : Style::kDim);
+  }
   line.cell(percent(busy), c.busy, Style::kPlain, true);
-  line.cell(percent(gpu[Metric::kSmActivity]), c.sm, Style::kPlain, true);
+  if (c.sm > 0) line.cell(percent(gpu[Metric::kSmActivity]), c.sm, Style::kPlain, true);
   const double used = ratio(gpu[Metric::kMemoryUsed], gpu[Metric::kMemoryTotal]);
   if (c.memory_bar > 0) {
     line.add("  ").add(bar(std::isnan(used) ? 0 : used, c.memory_bar - 2, state.unicode),
@@ -107,10 +118,11 @@ Line main_row(const Gpu& gpu, const Health& health, const ViewState& state) {
   }
   line.cell(memory_text(gpu[Metric::kMemoryUsed], gpu[Metric::kMemoryTotal]), c.memory,
             memory_style(gpu), true);
-  line.cell(power_text(gpu), c.power, power_style(gpu), true);
+  line.cell(power_text(gpu, c.power), c.power, power_style(gpu), true);
   const Reading& t = gpu[Metric::kTemperature];
-  line.cell(t.ok() ? print(state.unicode ? "%.0f \u00b0C" : "%.0f C", t.value) : "-", c.temperature,
-            temperature_style(gpu), true);
+  if (c.temperature > 0)
+    line.cell(t.ok() ? print(state.unicode ? "%.0f \u00b0C" : "%.0f C", t.value) : "-",
+              c.temperature, temperature_style(gpu), true);
   const Reading& clock = gpu[Metric::kClockSm];
   if (c.clock > 0) {
     line.cell(clock.ok() ? print("%.0f MHz", clock.value * 1e-6) : "-", c.clock, Style::kPlain,
@@ -153,6 +165,7 @@ Line links_row(const Gpu& gpu, const ViewState& state) {
   const auto clock = [&](Metric m, const char* name) {
     if (gpu[m].ok()) pieces.add(print("%s %.0f MHz", name, gpu[m].value * 1e-6));
   };
+  if (columns_for(state.width).name == 0) pieces.add(gpu.name);
   if (columns_for(state.width).clock == 0) clock(Metric::kClockSm, "SM");
   const Reading& gen = gpu[Metric::kPcieGeneration];
   const Reading& lanes = gpu[Metric::kPcieWidth];
@@ -212,14 +225,19 @@ Line instance_row(const Instance& instance, const ViewState& state) {
   line.add(std::string(c.index, ' '));
   const size_t mig = instance.name.find("MIG ");
   const std::string profile = mig == std::string::npos ? instance.name : instance.name.substr(mig);
-  line.cell(profile, c.name - 1).add(" ");
-  line.cell(print("%d/%d", instance.gpu_instance, instance.compute_instance), c.status,
-            Style::kDim);
+  if (c.name > 0) line.cell(profile, c.name - 1).add(" ");
+  const bool narrow = c.name == 0;
+  const std::string ids = print("%d/%d", instance.gpu_instance, instance.compute_instance);
+  line.cell(narrow ? profile.substr(mig == std::string::npos ? 0 : 4) : ids, c.status - 1,
+            narrow ? Style::kPlain : Style::kDim)
+      .add(" ");
   const Reading& engine = instance[Metric::kEngine];
-  line.add(bar(engine.or_else(0), c.bar - 1, state.unicode),
-           engine.ok() ? Style::kGood : Style::kDim);
+  if (c.bar > 0) {
+    line.add(bar(engine.or_else(0), c.bar - 1, state.unicode),
+             engine.ok() ? Style::kGood : Style::kDim);
+  }
   line.cell(percent(engine), c.busy, Style::kPlain, true);
-  line.cell(percent(instance[Metric::kSmActivity]), c.sm, Style::kPlain, true);
+  if (c.sm > 0) line.cell(percent(instance[Metric::kSmActivity]), c.sm, Style::kPlain, true);
   const double used = ratio(instance[Metric::kMemoryUsed], instance[Metric::kMemoryTotal]);
   if (c.memory_bar > 0) {
     line.add("  ").add(bar(std::isnan(used) ? 0 : used, c.memory_bar - 2, state.unicode));
@@ -263,14 +281,19 @@ Line trouble_row(const Gpu& gpu, const Health& health, const ViewState& state) {
 Line gpu_heading(const ViewState& state) {
   const Columns c = columns_for(state.width);
   Line line;
-  line.cell("#", c.index - 1, Style::kDim, true).add(" ").cell("GPU", c.name, Style::kDim);
+  line.cell("#", c.index - 1, Style::kDim, true).add(" ");
+  if (c.name > 0) line.cell("GPU", c.name, Style::kDim);
   line.cell("STATUS", c.status, Style::kDim);
-  line.cell("BUSY", c.bar + c.busy - 1, Style::kDim);
-  line.cell("SM", c.sm, Style::kDim, true);
+  if (c.bar > 0) {
+    line.cell("BUSY", c.bar + c.busy - 1, Style::kDim);
+  } else {
+    line.cell("BUSY", c.busy, Style::kDim, true);
+  }
+  if (c.sm > 0) line.cell("SM", c.sm, Style::kDim, true);
   if (c.memory_bar > 0) line.add(std::string(c.memory_bar, ' '));
   line.cell("MEMORY", c.memory, Style::kDim, true);
   line.cell("POWER", c.power, Style::kDim, true);
-  line.cell("TEMP", c.temperature, Style::kDim, true);
+  if (c.temperature > 0) line.cell("TEMP", c.temperature, Style::kDim, true);
   if (c.clock > 0) line.cell("SM CLOCK", c.clock, Style::kDim, true);
   return line;
 }

@@ -17,8 +17,7 @@ std::string utf8(unsigned code) {  // of U+0800 to U+FFFF
 
 struct ProcessColumns {
   size_t mark = 2, pid = 9, user = 12, container = 20, gpu = 6, kind = 9, sm = 6, memory = 11,
-         cpu = 7;
-  size_t fixed() const { return mark + pid + user + container + gpu + kind + sm + memory + cpu; }
+         cpu = 7, age = 0;
 };
 ProcessColumns process_columns(size_t width, const std::vector<ProcessRow>& rows) {
   ProcessColumns c;
@@ -32,6 +31,8 @@ ProcessColumns process_columns(size_t width, const std::vector<ProcessRow>& rows
     c.container = containers ? 17 : 0;
   }
   if (width >= 140 && containers) c.container = 30;
+  if (width >= 110) c.age = 13;
+  if (width < 64) c.user = c.container = c.sm = c.cpu = 0;
   return c;
 }
 
@@ -49,13 +50,14 @@ Line process_heading(const ProcessColumns& c, const ViewState& state) {
   Line line;
   line.add(std::string(c.mark, ' '));
   line.cell(mark("PID", SortKey::kPid), c.pid - 1, Style::kDim, true).add(" ");
-  line.cell(mark("USER", SortKey::kUser), c.user, Style::kDim);
+  if (c.user > 0) line.cell(mark("USER", SortKey::kUser), c.user, Style::kDim);
   if (c.container > 0) line.cell("CONTAINER", c.container, Style::kDim);
   line.cell(mark("GPU", SortKey::kGpu), c.gpu, Style::kDim);
   if (c.kind > 0) line.cell("KIND", c.kind, Style::kDim);
-  line.cell(mark("SM", SortKey::kSm), c.sm, Style::kDim, true);
+  if (c.sm > 0) line.cell(mark("SM", SortKey::kSm), c.sm, Style::kDim, true);
   line.cell(mark("MEMORY", SortKey::kMemory), c.memory, Style::kDim, true);
-  line.cell(mark("CPU", SortKey::kCpu), c.cpu, Style::kDim, true);
+  if (c.cpu > 0) line.cell(mark("CPU", SortKey::kCpu), c.cpu, Style::kDim, true);
+  if (c.age > 0) line.cell("RUNNING", c.age, Style::kDim, true);
   line.add("  COMMAND", Style::kDim);
   return line;
 }
@@ -66,18 +68,25 @@ Line process_row(const ProcessRow& row, const ProcessColumns& c, const ViewState
   Line line;
   line.cell(selected ? (state.unicode ? "\u25b8" : ">") : "", c.mark, Style::kAccent);
   line.cell(std::to_string(p.pid), c.pid - 1, Style::kPlain, true).add(" ");
-  line.cell(p.host.user.empty() ? "-" : p.host.user, c.user - 1).add(" ");
+  if (c.user > 0) line.cell(p.host.user.empty() ? "-" : p.host.user, c.user - 1).add(" ");
   if (c.container > 0) {
     line.cell(p.host.container.empty() ? "-" : p.host.container, c.container - 1).add(" ");
   }
   line.cell(gpu_text(row), c.gpu);
   if (c.kind > 0) line.cell(process_kind_name(p.kind), c.kind);
-  line.cell(p.sm_share.ok() ? print("%.0f%%", p.sm_share.value * 100) : "-", c.sm, Style::kPlain,
-            true);
+  if (c.sm > 0) {
+    line.cell(p.sm_share.ok() ? print("%.0f%%", p.sm_share.value * 100) : "-", c.sm, Style::kPlain,
+              true);
+  }
   line.cell(p.memory_bytes.ok() ? bytes_text(p.memory_bytes.value) : "-", c.memory, Style::kPlain,
             true);
-  line.cell(p.host.cores.ok() ? print("%.0f%%", p.host.cores.value * 100) : "-", c.cpu,
-            Style::kPlain, true);
+  if (c.cpu > 0)
+    line.cell(p.host.cores.ok() ? print("%.0f%%", p.host.cores.value * 100) : "-", c.cpu,
+              Style::kPlain, true);
+  if (c.age > 0) {
+    const Reading& age = p.host.age_seconds;
+    line.cell(age.ok() ? span_text(age.value) : "-", c.age, Style::kPlain, true);
+  }
   std::string command = p.host.command.empty() ? p.host.name : p.host.command;
   if (p.host.gone) command = "(ended, or outside of this container)";
   line.add("  ").add(command, p.host.gone ? Style::kDim : Style::kPlain);

@@ -89,6 +89,10 @@ std::string query_value(std::string_view query, std::string_view name) {
   return "";
 }
 
+bool is_loopback(const std::string& host) {
+  return host == "::1" || host == "localhost" || host.rfind("127.", 0) == 0;
+}
+
 bool host_allowed(const std::string& header, const std::vector<std::string>& names) {
   std::string host = lower(header);
   if (!host.empty() && host.front() == '[') {

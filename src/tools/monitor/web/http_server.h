@@ -37,6 +37,9 @@ struct HttpOptions {
 /// browser (DNS rebinding).
 bool host_allowed(const std::string& header, const std::vector<std::string>& names);
 
+/// Only this machine reaches an address like 127.0.0.1 or ::1.
+bool is_loopback(const std::string& host);
+
 /// A small HTTP/1.1 server for GET and HEAD: one thread, sockets that never block, a request of at
 /// most 8 KiB, one request a connection. A client that is slow or says nothing is dropped and holds
 /// nobody up. There is nothing a request could change.

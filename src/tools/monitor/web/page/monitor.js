@@ -183,6 +183,14 @@ class Card {
   }
 }
 
+function span(seconds) {
+  const minutes = Math.floor(seconds / 60);
+  if (seconds < 120) return `${Math.floor(seconds)} s`;
+  if (minutes < 120) return `${minutes} min`;
+  if (minutes < 2880) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  return `${Math.floor(minutes / 1440)} d ${Math.floor(minutes / 60) % 24} h`;
+}
+
 const COLUMNS = [
   ["pid", "PID", (p) => p.pid],
   ["user", "User", (p) => p.user || DASH],
@@ -192,6 +200,7 @@ const COLUMNS = [
   ["sm_percent", "SM", (p) => percent(p.sm_percent), "number"],
   ["memory_bytes", "GPU memory", (p) => bytes(p.memory_bytes), "number"],
   ["host_cores", "CPU", (p) => p.host_cores === null ? DASH : percent(p.host_cores * 100), "number"],
+  ["running_seconds", "Running", (p) => p.running_seconds === null ? DASH : span(p.running_seconds), "number"],
   ["host_resident_bytes", "Host memory", (p) => bytes(p.host_resident_bytes), "number"],
   ["name", "Name", (p) => p.name || (p.in_proc ? DASH : "(ended, or outside of this container)"), "long"],
 ];

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tracefire check`: the three steps on one page. See what is here (the doctor), observe where a
+// product runs, monitor a program (the proof and NVML together).
+#include "tools/cli/check.h"
+
+#include <atomic>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <thread>
+
+#include "tools/cli/product.h"
+#include "tools/doctor/doctor.h"
+#include "tools/inject/escape.h"
+#include "tools/inject/prove.h"
+#include "tools/inject/run.h"
+#include "tools/monitor/judge/health.h"
+#include "tools/monitor/sample/nvml_source.h"
+#include "tools/monitor/sample/sampler.h"
+
+namespace tracefire::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kLook{250};
+constexpr size_t kMostPoints = 3600;
+
+struct Options {
+  bool json = false, no_tests = false, quiet = false;
+  std::optional<std::string> html;
+  std::string framework, require;
+  std::vector<std::string> command;
+};
+
+Json parsed(const std::string& text) {
+  Json json = Json::parse(text, nullptr, false);
+  return json.is_object() ? json : Json();
+}
+
+int see(const Options& options, const Console& console, CheckResult* result) {
+  if (!options.quiet) console.say("1 of 3: seeing what is here");
+  std::vector<std::string> words = {"--json"};
+  if (options.no_tests) words.push_back("--no-tests");
+  if (!options.framework.empty()) words.push_back("--framework=" + options.framework);
+  std::ostringstream out, talk;
+  const int status = doctor::doctor_main(words, out, talk);
+  result->doctor = parsed(out.str());
+  if (status == kWrongUsage) {
+    throw UsageError{result->doctor.value("summary", std::string("the doctor gave no answer"))};
+  }
+  return status;
+}
+
+/// The doctor's "Product of 5000x5000 in PyTorch 2.9.0 (/venv): 51.20 TFLOP/s on cuda:0."
+std::optional<ProductTrial> trial_of(const std::string& line) {
+  constexpr std::string_view kBegin = "Product of 5000x5000 in ";
+  const size_t colon = line.find("): ");
+  if (line.rfind(kBegin, 0) != 0 || colon == std::string::npos) return std::nullopt;
+  ProductTrial trial;
+  trial.framework = line.substr(kBegin.size(), colon + 1 - kBegin.size());
+  const std::string answer = line.substr(colon + 3);
+  constexpr std::string_view kUnit = " TFLOP/s on ";
+  const size_t unit = answer.find(kUnit);
+  const double rate = unit == std::string::npos ? 0 : std::atof(answer.c_str());
+  if (rate <= 0 || answer.size() < unit + kUnit.size() + 1) {
+    trial.problem = answer.substr(0, answer.find_last_not_of('.') + 1);
+    return trial;
+  }
+  trial.flops_per_second = rate * 1e12;
+  trial.device = answer.substr(unit + kUnit.size());
+  if (trial.device.back() == '.') trial.device.pop_back();
+  trial.peak = peak_of(trial.device);
+  return trial;
+}
+
+void observe(const Options& options, const Context& context, CheckResult* result) {
+  if (!options.no_tests && product().try_product != nullptr) {
+    if (!options.quiet) context.console.say("2 of 3: a product of 5000 x 5000, observed");
+    result->products.push_back(product().try_product(context.build.version));
+  }
+  if (!result->doctor.contains("inventory")) return;
+  for (const Json& line : result->doctor["inventory"]) {
+    if (!line.is_string()) continue;
+    if (const auto trial = trial_of(line.get<std::string>())) result->products.push_back(*trial);
+  }
+}
+
+double known(const monitor::Reading& reading) { return reading.ok() ? reading.value : -1; }
+
+WatchedGpu watched(const monitor::Gpu& gpu, const std::vector<monitor::Point>& points) {
+  WatchedGpu out;
+  out.index = gpu.index;
+  out.name = gpu.name;
+  out.uuid = gpu.uuid;
+  out.memory_total = known(gpu[monitor::Metric::kMemoryTotal]);
+  double busy = 0;
+  int told = 0;
+  for (const monitor::Point& point : points) {
+    const bool has_busy = !std::isnan(point.busy);
+    out.busy_points.push_back(has_busy ? point.busy : -1);
+    if (has_busy) busy += point.busy;
+    if (has_busy) ++told;
+    if (!std::isnan(point.memory) && out.memory_total > 0) {
+      out.memory_used = std::max(out.memory_used, point.memory * out.memory_total);
+    }
+    if (!std::isnan(point.power)) out.power = std::max(out.power, double{point.power});
+    if (!std::isnan(point.temperature)) {
+      out.temperature = std::max(out.temperature, double{point.temperature});
+    }
+  }
+  out.grade = "unknown";
+  if (told > 0) {
+    out.busy = busy / told;
+    out.grade = health::kGradeNames[static_cast<size_t>(health::grade_of(out.busy))];
+  }
+  // The cause while it ran: its processes are gone from the last look of all.
+  out.words = monitor::health_words(monitor::judge(gpu, points));
+  return out;
+}
+
+/// What the GPUs do while this lives. A GPU is judged as it was last seen with a process on it:
+/// the program's are gone at the end.
+class Watch {
+ public:
+  Watch()
+      : history_(std::make_shared<monitor::History>(kMostPoints)),
+        sampler_(std::make_shared<monitor::NvmlSource>(), history_, kLook) {
+    sampler_.start();
+    reader_ = std::thread([this] { follow(); });
+  }
+  ~Watch() { end(); }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  void take(CheckResult* result) {
+    end();
+    if (!read_any_) {
+      result->monitor_problem = "the program ended before the GPUs were looked at";
+      return;
+    }
+    result->monitor_problem = problem_;
+    for (const auto& [index, gpu] : last_) {
+      result->gpus.push_back(
+          watched(gpu, history_->points(monitor::history_key(gpu), kMostPoints)));
+    }
+  }
+
+ private:
+  void follow() {
+    uint64_t sequence = 0;
+    while (!ended_) {
+      const auto snapshot = history_->wait_for(sequence, 2 * kLook);
+      if (snapshot == nullptr || snapshot->sequence == sequence) continue;
+      sequence = snapshot->sequence;
+      read_any_ = true;
+      problem_ = snapshot->problem;
+      for (const monitor::Gpu& gpu : snapshot->gpus) {
+        const auto known = last_.find(gpu.index);
+        if (known == last_.end()) {
+          last_.emplace(gpu.index, gpu);
+        } else if (!gpu.processes.empty() || known->second.processes.empty()) {
+          known->second = gpu;
+        }
+      }
+    }
+  }
+  void end() {
+    ended_ = true;
+    history_->stop();
+    if (reader_.joinable()) reader_.join();
+  }
+
+  const std::shared_ptr<monitor::History> history_;
+  monitor::Sampler sampler_;
+  std::atomic<bool> ended_{false};
+  std::thread reader_;
+  // Written by the reader's thread until it has ended.
+  bool read_any_ = false;
+  std::string problem_;
+  std::map<int, monitor::Gpu> last_;
+};
+
+/// A folder that is gone afterwards.
+class PrivateFolder {
+ public:
+  PrivateFolder() : path_(inject::make_folder("").value()) {}
+  ~PrivateFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  PrivateFolder(const PrivateFolder&) = delete;
+  PrivateFolder& operator=(const PrivateFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_;
+};
+
+int monitor_program(const Options& options, const Context& context, CheckResult* result) {
+  if (!options.quiet) context.console.say("3 of 3: running the program, recorded and watched");
+  const PrivateFolder folder;
+  inject::ProveRequest request;
+  request.command = options.command;
+  request.out = folder.path() + "/proof";
+  request.require = options.require;
+  request.quiet = true;
+  request.version = context.build.version;
+  int status = 0;
+  {
+    Watch watch;
+    status = inject::prove(request);
+    watch.take(result);
+  }
+  std::ifstream file(request.out + "/report.json", std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  result->proof = parsed(text.str());
+  return status;
+}
+
+int run(Context& context, const Options& options) {
+  if (options.html) check_output("--html", *options.html);
+  CheckResult result;
+  result.command = inject::redacted_words(options.command);
+  result.exit_status = see(options, context.console, &result);
+  observe(options, context, &result);
+  if (!options.command.empty()) {
+    result.exit_status = monitor_program(options, context, &result);
+  }
+  if (options.html) {
+    inject::write_private(*options.html, check_html(result)).throw_if_error();
+  }
+  if (options.json) context.print(check_json(context, result));
+  if (options.quiet || options.json) return result.exit_status;
+  const std::string page = check_text(context.console, result);
+  if (options.command.empty()) {
+    context.console.print(page);
+  } else {
+    // stdout is the program's.
+    std::istringstream lines(page);
+    for (std::string line; std::getline(lines, line);) context.console.say(line);
+  }
+  return result.exit_status;
+}
+
+void add_options(CLI::App& app, Options& o) {
+  app.add_option("COMMAND", o.command, "a program and its arguments, after --");
+  add_json_flag(app, o.json, "tracefire.check/1");
+  app.add_option("--html", o.html, "also writes the page as one HTML file, readable by its owner")
+      ->type_name("FILE")
+      ->take_last();
+  add_choice(app, "--framework", o.framework, {"tensorflow", "torch", "jax", "keras", "tracefire"},
+             "asks the doctor about one framework");
+  add_choice(app, "--require", o.require, {"on-gpu", "partly-on-gpu"},
+             "the exit status is 3 where the program succeeded but the verdict is less");
+  app.add_flag("--no-tests", o.no_tests, "does not try out the GPU, and makes no product");
+  app.add_flag("--quiet", o.quiet, "prints no page and says nothing of its steps");
+}
+
+}  // namespace
+
+Command check_command() {
+  Command command;
+  command.name = "check";
+  command.summary = "checks on one page whether the GPU can be used, is used, and is kept busy";
+  command.text = {
+      "Three steps. See: what `tracefire doctor` finds here. Observe: a product of 5000 x 5000 in "
+      "Tracefire and, on a machine with a GPU, in each framework that the doctor found, with the "
+      "device that it reports, judged by its rate against the device's peak. Monitor: the program "
+      "after --, run unchanged under `tracefire prove` while the GPUs are watched.",
+      "Without a program the page goes to standard output and the exit status is the doctor's: 0 "
+      "gpu-ok, 1 gpu-broken, 3 gpu-degraded, 4 cpu-only. With one, the program keeps standard "
+      "output, the page goes to standard error, and the exit status is the program's own, 126, 127 "
+      "or 128 + n as with `tracefire prove`. Without a GPU the program runs all the same."};
+  command.examples = {{"tracefire check", "This machine, and where a product runs."},
+                      {"tracefire check --html check.html -- python train.py --epochs 1",
+                       "Everything about a run, kept as a page."},
+                      {"tracefire check --require on-gpu --json -- python train.py > check.json",
+                       "For programs; fails where the CPU did the work."}};
+  command.schema = "tracefire.check/1";
+  command.settings = UseOfSettings::kAll;
+  command.define = [](CLI::App& app) -> Action {
+    auto options = std::make_shared<Options>();
+    add_options(app, *options);
+    return [options](Context& context) { return run(context, *options); };
+  };
+  return command;
+}
+
+}  // namespace tracefire::cli

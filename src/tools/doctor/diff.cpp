@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/doctor/diff.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "tools/doctor/live/live.h"
+#include "tools/doctor/streams.h"
+#include "tools/doctor/survey.h"
+#include "tools/doctor/text.h"
+#include "tools/doctor/version.h"
+#include "tools/text/redact.h"
+
+namespace tracefire::doctor {
+
+namespace {
+
+/// "9.3" and "9.3.0.75" tell the same as far as both tell.
+bool same_value(const std::string& a, const std::string& b) {
+  if (a == b) return true;
+  if (!is_version(a) || !is_version(b) || !contains(a, ".") || !contains(b, ".")) return false;
+  const std::string &little = a.size() < b.size() ? a : b, &great = a.size() < b.size() ? b : a;
+  return great.rfind(little + ".", 0) == 0;
+}
+
+bool is_manifest(const Snapshot& snapshot) { return snapshot.form == "manifest"; }
+
+/// Whether a snapshot of that form would tell of it if it were there.
+bool tells(const Snapshot& snapshot, const std::string& key) {
+  auto begins = [&](std::string_view text) { return key.rfind(text, 0) == 0; };
+  if (is_manifest(snapshot)) {
+    bool settings = false;
+    for (const auto& [name, value] : snapshot.values) settings |= name.rfind("setting ", 0) == 0;
+    return (begins("setting ") && settings) || begins("GPU ");
+  }
+  if (begins("variable ")) return snapshot.form != "tree";  // a tree has no environment
+  return begins("package ") || begins("library ") || begins("GPU ") || begins("driver") ||
+         begins("container") || begins("toolkit ") || begins("system package ") || begins("MIG") ||
+         begins("device nodes");
+}
+
+const Json* row_of(const Json& rows, const std::string& key, size_t* rank) {
+  *rank = 0;
+  // Of several GPUs each counts like the first.
+  if (key.rfind("GPU ", 0) == 0 && key.size() > 5 && key[4] >= '0' && key[4] <= '9')
+    if (size_t space = key.find(' ', 4); space != key.npos && key.rfind("GPU 0 ", 0) != 0)
+      return row_of(rows, "GPU 0" + key.substr(space), rank);
+  if (!rows.is_array()) return nullptr;
+  for (const Json& row : rows) {
+    for (const std::string& begin : texts_of(row, "begins"))
+      if (key.rfind(begin, 0) == 0) return &row;
+    ++*rank;
+  }
+  return nullptr;
+}
+
+std::string shown(const std::string& value) { return value.empty() ? "(none)" : value; }
+
+Json side(const Snapshot& snapshot) {
+  return {{"source", snapshot.source},
+          {"form", snapshot.form},
+          {"environment",
+           snapshot.environment.empty() ? Json() : Json(printable(snapshot.environment))}};
+}
+
+bool changes(const Difference& one, const char* what) {
+  return std::find(one.changes.begin(), one.changes.end(), what) != one.changes.end();
+}
+
+std::string summary(const std::vector<Difference>& found) {
+  size_t results = 0, speed = 0;
+  for (const Difference& one : found) {
+    results += changes(one, "results");
+    speed += changes(one, "speed");
+  }
+  if (found.empty()) return "The two are the same in all that both tell.";
+  std::string out =
+      std::to_string(found.size()) + (found.size() == 1 ? " difference: " : " differences: ");
+  out += results == 0 ? "none can change results, "
+                      : std::to_string(results) + " can change results, ";
+  return out +
+         (speed == 0 ? "none can change speed." : std::to_string(speed) + " can change speed.");
+}
+
+std::string effect(const Difference& one) {
+  bool results = changes(one, "results"), speed = changes(one, "speed");
+  return results && speed ? "results, speed" : results ? "results" : speed ? "speed" : "neither";
+}
+
+}  // namespace
+
+std::vector<Difference> compare(const Snapshot& a, const Snapshot& b, const Data& data,
+                                std::vector<std::string>* untold) {
+  std::map<std::string, std::pair<std::string, std::string>> all;
+  for (const auto& [key, value] : a.values) all[key].first = value;
+  for (const auto& [key, value] : b.values) all[key].second = value;
+  std::vector<Difference> out;
+  const Json& table = data.diff();
+  const Json none = Json::array();
+  const Json& rows = table.contains("rows") ? table["rows"] : none;
+  for (const auto& [key, values] : all) {
+    bool in_a = a.values.count(key) != 0, in_b = b.values.count(key) != 0;
+    if (in_a && in_b && same_value(values.first, values.second)) continue;
+    if ((!in_a && !tells(a, key)) || (!in_b && !tells(b, key))) {
+      untold->push_back(key);
+      continue;
+    }
+    Difference one;
+    one.name = key;
+    one.a = values.first;
+    one.b = values.second;
+    const Json* row = row_of(rows, key, &one.rank);
+    if (row != nullptr) {
+      one.changes = texts_of(*row, "changes");
+      one.why = text_of(*row, "why");
+    }
+    out.push_back(std::move(one));
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Difference& x, const Difference& y) { return x.rank < y.rank; });
+  return out;
+}
+
+std::string diff_text(const Snapshot& a, const Snapshot& b, const std::vector<Difference>& found,
+                      const std::vector<std::string>& untold) {
+  std::string out = summary(found) + "\n  A  " + printable(a.source) + " (" + a.form + ")\n  B  " +
+                    printable(b.source) + " (" + b.form + ")\n";
+  struct Group {
+    const char* title;
+    bool (*holds)(const Difference&);
+  };
+  const Group groups[] = {
+      {"Can change results", [](const Difference& one) { return changes(one, "results"); }},
+      {"Can change speed, not results",
+       [](const Difference& one) { return !changes(one, "results") && changes(one, "speed"); }},
+      {"Neither", [](const Difference& one) { return one.changes.empty(); }}};
+  for (const Group& group : groups) {
+    bool any = false;
+    std::string why;
+    for (const Difference& one : found) {
+      if (!group.holds(one)) continue;
+      if (!any) out += std::string("\n") + group.title + "\n";
+      any = true;
+      if (one.why != why && !one.why.empty()) out += "  " + printable(one.why) + "\n";
+      why = one.why;
+      out += "    " + printable(one.name) + ": " + printable(shown(one.a)) + " -> " +
+             printable(shown(one.b)) + "\n";
+    }
+  }
+  if (!untold.empty()) {
+    std::vector<std::string> names;
+    for (size_t i = 0; i < untold.size() && i < 12; ++i) names.push_back(printable(untold[i]));
+    out += "\nTold by one side only, so not compared: " + join(names, ", ") +
+           (untold.size() > 12 ? " and " + std::to_string(untold.size() - 12) + " more" : "") +
+           "\n";
+  }
+  return out;
+}
+
+std::string diff_json(const Snapshot& a, const Snapshot& b, const std::vector<Difference>& found,
+                      const std::vector<std::string>& untold) {
+  Json list = Json::array(), names = Json::array();
+  for (const Difference& one : found)
+    list.push_back({{"name", printable(one.name)},
+                    {"a", one.a.empty() ? Json() : Json(printable(one.a))},
+                    {"b", one.b.empty() ? Json() : Json(printable(one.b))},
+                    {"changes", one.changes},
+                    {"effect", effect(one)},
+                    {"why", printable(one.why)}});
+  for (const std::string& key : untold) names.push_back(printable(key));
+  Json out = {{"schema", "tracefire.doctor.diff/1"},
+              {"same", found.empty()},
+              {"summary", summary(found)},
+              {"a", side(a)},
+              {"b", side(b)},
+              {"differences", list},
+              {"not_compared", names}};
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string diff_refusal(const std::string& message) {
+  Json out = {{"schema", "tracefire.doctor.diff/1"},
+              {"same", Json()},
+              {"summary", printable(text::redacted(message))},
+              {"a", Json()},
+              {"b", Json()},
+              {"differences", Json::array()},
+              {"not_compared", Json::array()}};
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string take_snapshot(const std::string& source, const Options& options, const Data& data,
+                          Snapshot* out) {
+  out->source = source;
+  struct stat st {};
+  if (source != "-" && ::stat(source.c_str(), &st) != 0)
+    return source + " cannot be read: " + std::strerror(errno);
+  if (source != "-" && S_ISDIR(st.st_mode)) {
+    Root root(source);
+    if (!root.ok()) return "The folder " + source + " cannot be opened";
+    out->form = root.live() ? "machine" : "tree";
+    Machine machine =
+        read_machine(root, data, root.live() ? own_environment() : options.env, "", "The log");
+    if (root.live()) add_live_facts(root, data, &machine);
+    Question question{options.python, options.framework, options.framework_release};
+    Report report = made_safe(
+        make_report(root, data, make_survey(root, data, std::move(machine), question), question));
+    read_inventory(report.inventory, out);
+    out->values["verdict"] = report.verdict;
+    return "";
+  }
+  std::string text, problem = read_text(source, &text);
+  if (!problem.empty()) return source + " cannot be read: " + problem;
+  std::optional<Document> document = parse_document(text);
+  if (!document) return source + " is neither a folder nor a JSON document";
+  if (document->schema.rfind("tracefire.doctor/", 0) == 0) {
+    out->form = "report";
+    read_inventory(document->inventory, out);
+    out->values["verdict"] = document->verdict;
+    return "";
+  }
+  out->form = "manifest";
+  read_manifest(*document, data, out);
+  if (out->values.empty()) return source + " holds nothing that can be compared";
+  return "";
+}
+
+}  // namespace tracefire::doctor

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Documents that say what a machine or a run was made of: the doctor's own report, and manifests.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tracefire::doctor {
+
+struct Document {
+  std::string schema;   ///< "tracefire.doctor/1", "tracefire.manifest/1", "" where it names none
+  std::string verdict;  ///< a report's
+  std::vector<std::string> inventory;  ///< a report's sentences
+  std::vector<std::string> faults;     ///< kinds of a report's errors and warnings
+  /// Every other member as "a.b" -> text; a member of a list goes by its "name", else by its
+  /// number. At most 20000.
+  std::vector<std::pair<std::string, std::string>> values;
+};
+
+/// Nothing where the text is no JSON object. A manifest inside another document ("manifest") is
+/// taken out of it. Depth is bounded.
+std::optional<Document> parse_document(std::string_view text);
+
+}  // namespace tracefire::doctor

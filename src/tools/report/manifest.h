@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tracefire::report {
+
+/// What only the program that asks knows.
+struct ManifestFacts {
+  std::string commit;  ///< null in the manifest where empty
+  std::optional<uint64_t> seed;
+  bool all_libraries = false;  ///< also CUDA libraries that are here and not in use; loads them
+};
+
+/// What only the engine knows; empty where a program has none.
+struct EngineFacts {
+  struct Library {
+    std::string name, version, path, origin;
+  };
+  std::string processor, instructions;
+  uint64_t memory_bytes = 0;
+  std::vector<Library> libraries;  ///< in use
+  std::string why_no_gpu;
+};
+
+/// What a result was made with, so that it can be made again or compared: one JSON object
+/// (schema tracefire.manifest/1).
+std::string manifest(const ManifestFacts& facts, const EngineFacts& engine = {});
+
+}  // namespace tracefire::report
