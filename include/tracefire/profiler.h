@@ -93,6 +93,7 @@ struct TRACEFIRE_API Profile {
   int64_t pid = 0;
   std::string started;  ///< RFC 3339, UTC
   double wall_us = 0;
+  double active_us = 0;         ///< from the first record to the last
   std::vector<Row> operations;  ///< most time first
   std::vector<Row> kernels;     ///< the same by kernel
   std::vector<Span> spans;

@@ -148,6 +148,7 @@ TEST_CASE("steps, gaps between them and input add up") {
   CHECK(about(p.spans[0].between.mean_us, 5000, 1e-9));
   CHECK(about(p.input_us, 3 * 2000, 1e-9));
   CHECK(about(p.between_us, 3 * 3000, 1e-9));
+  CHECK(about(p.active_us, 3 * 15000 + 10000, 1e-9));
 }
 
 TEST_CASE("memory over time: the peak and who held it") {
@@ -229,7 +230,10 @@ TEST_CASE("what is written can be read again, and outside text is escaped") {
   }
   CHECK(found);
   CHECK(p.str().find('\n', p.str().find("<script>")) != std::string::npos);
-  CHECK(p.xplane().find("/host:CPU") != std::string::npos);
+  const std::string xplane = p.xplane();
+  for (const char* text : {"/host:CPU", "matmul:Matmul", "step_num", "_r"}) {
+    CHECK(xplane.find(text) != std::string::npos);
+  }
   for (const char* text : {"", "{}", "[1]", "{\"pid\": \"x\"}"}) {
     CHECK_THROWS_AS(Profile::from_json(text), Error);
   }

@@ -149,6 +149,8 @@ uint32_t Collector::number_of(const std::string& name) {
 
 void Collector::slice(const std::string& name, SliceKind kind, int64_t start, int64_t span,
                       uint64_t executions) {
+  first_ns_ = first_ns_ == 0 ? start : std::min(first_ns_, start);
+  last_ns_ = std::max(last_ns_, start + span);
   // Operations leave room for what they lie in.
   const size_t most =
       kind == SliceKind::kOperation ? options_.max_events / 4 * 3 : options_.max_events;

@@ -118,6 +118,7 @@ class Collector {
   std::vector<Slice> slices_;
   uint64_t slices_left_out_ = 0;
   bool rows_full_ = false;
+  int64_t first_ns_ = 0, last_ns_ = 0;  ///< of all records; 0: none
   int64_t input_ns_ = 0, between_ns_ = 0, input_since_step_ = 0;
   uint64_t waits_ = 0;
   int64_t wait_ns_ = 0;

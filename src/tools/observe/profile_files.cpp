@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -163,7 +165,7 @@ std::string lanes(const Profile& p) {
 }  // namespace
 
 std::string Profile::html() const {
-  const double wall = std::max(wall_us, 1e-9);
+  const double active = std::max(active_us, 1e-9);
   std::string out =
       "<h1>Profile</h1><p><code>" + report::html_text(report::redacted(command)) + "</code></p>" +
       report::table(
@@ -171,9 +173,10 @@ std::string Profile::html() const {
           {{"process", std::to_string(pid)},
            {"started", started},
            {"recorded", duration_text(wall_us)},
-           {"input", duration_text(input_us) + formatted(" (%.1f %%)", 100 * input_us / wall)},
+           {"first to last record", duration_text(active_us)},
+           {"input", duration_text(input_us) + formatted(" (%.1f %%)", 100 * input_us / active)},
            {"between steps besides",
-            duration_text(between_us) + formatted(" (%.1f %%)", 100 * between_us / wall)},
+            duration_text(between_us) + formatted(" (%.1f %%)", 100 * between_us / active)},
            {"waits for a device", std::to_string(waits) + ", " + duration_text(wait_us)}});
   return report::page("Profile", out + html_sections(*this));
 }
@@ -189,10 +192,46 @@ std::string html_sections(const Profile& p) {
   return out + "</ul>";
 }
 
+namespace {
+
+/// A slice's event, as the profile plugin expects it: operations are called "name:Type", and steps
+/// say their number and that they are roots.
+report::Message event_of(const Profile::Slice& s, report::EventNames* names,
+                         report::EventNames* stats) {
+  using namespace report::xplane;
+  report::Message event;
+  std::string name = s.name;
+  const size_t blank = name.rfind(' ');
+  const bool numbered = s.kind == "step" && blank != std::string::npos && blank + 1 < name.size() &&
+                        name.find_first_not_of("0123456789", blank + 1) == std::string::npos;
+  if (s.kind == "operation" && !name.empty()) {
+    std::string type = name;
+    type[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(type[0])));
+    name += ":" + type;
+  }
+  const auto stat = [&](const char* what, uint64_t value) {
+    report::Message out;
+    out.number(kStatMetadataId, stats->of(what));
+    out.number(kStatInteger, value);
+    event.message(kEventStats, out);
+  };
+  if (numbered) {
+    stat("step_num", std::strtoull(name.c_str() + blank, nullptr, 10));
+    stat("_r", 1);
+    name.resize(blank);
+  }
+  event.number(kEventMetadataId, names->of(name));
+  event.number(kEventOffset, static_cast<uint64_t>(std::max(s.start_us, 0.0) * 1e6));
+  event.number(kEventDuration, static_cast<uint64_t>(s.span_us * 1e6));
+  return event;
+}
+
+}  // namespace
+
 std::string Profile::xplane() const {
   using namespace report::xplane;
   report::Message space;
-  report::EventNames names;
+  report::EventNames names, stats;
   std::map<uint32_t, report::Message> lines;
   for (const Slice& s : slices) {
     auto line = lines.find(s.thread);
@@ -202,17 +241,14 @@ std::string Profile::xplane() const {
       line->second.text(kLineName, "thread " + std::to_string(s.thread));
       line->second.number(kLineTimestamp, 0);
     }
-    report::Message event;
-    event.number(kEventMetadataId, names.of(s.name));
-    event.number(kEventOffset, static_cast<uint64_t>(std::max(s.start_us, 0.0) * 1e6));
-    event.number(kEventDuration, static_cast<uint64_t>(s.span_us * 1e6));
-    line->second.message(kLineEvents, event);
+    line->second.message(kLineEvents, event_of(s, &names, &stats));
   }
   report::Message plane;
   plane.number(kPlaneId, 1);
   plane.text(kPlaneName, "/host:CPU");
   for (const auto& [thread, line] : lines) plane.message(kPlaneLines, line);
   names.write(plane);
+  stats.write(plane, kPlaneStatMetadata);
   space.message(kSpacePlanes, plane);
   char host[256] = "";
   gethostname(host, sizeof(host) - 1);

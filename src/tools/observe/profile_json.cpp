@@ -101,6 +101,7 @@ Profile profile_of(const Json& j) {
   p.pid = j.at("pid").get<int64_t>();
   p.started = j.at("started").get<std::string>();
   p.wall_us = j.at("wall_us").get<double>();
+  p.active_us = j.at("active_us").get<double>();
   p.operations = rows_of(j.at("operations"));
   p.kernels = rows_of(j.at("kernels"));
   for (const Json& s : j.at("spans")) {
@@ -137,6 +138,7 @@ std::string Profile::json(bool with_slices) const {
   out["pid"] = pid;
   out["started"] = started;
   out["wall_us"] = wall_us;
+  out["active_us"] = active_us;
   out["operations"] = rows_json(operations);
   out["kernels"] = rows_json(kernels);
   out["spans"] = Json::array();
@@ -156,10 +158,10 @@ std::string Profile::json(bool with_slices) const {
   }
   out["memory"] = Json::array();
   for (const Memory& m : memory) out["memory"].push_back(memory_json(m));
-  const double wall = wall_us > 0 ? wall_us : 1;
+  const double active = active_us > 0 ? active_us : 1;
   out["input"] = {{"input_us", input_us},
                   {"between_steps_us", between_us},
-                  {"share", (input_us + between_us) / wall}};
+                  {"share", (input_us + between_us) / active}};
   out["waits"] = {{"count", waits}, {"total_us", wait_us}};
   out["notes"] = notes;
   if (with_slices) {

@@ -155,6 +155,7 @@ Profile Collector::result() {
   out.pid = getpid();
   out.started = utc(started_);
   out.wall_us = us(end_ns_ - start_ns_);
+  out.active_us = us(last_ns_ - first_ns_);
   add_rows(&out);
   add_spans(&out);
   add_slices(&out);

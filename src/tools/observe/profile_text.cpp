@@ -154,10 +154,12 @@ std::string Profile::str() const {
   if (!spans.empty()) out += "\nsteps, input and annotations\n" + spans_text(*this);
   if (!programs.empty()) out += "\nprograms\n" + programs_text(*this);
   if (!memory.empty()) out += "\nmemory\n" + memory_text(*this);
-  const double wall = std::max(wall_us, 1e-9);
-  out += formatted("\ninput %s (%.1f %% of the time), between steps besides %s (%.1f %%); ",
-                   duration_text(input_us).c_str(), 100 * input_us / wall,
-                   duration_text(between_us).c_str(), 100 * between_us / wall);
+  const double active = std::max(active_us, 1e-9);
+  out += formatted("\ninput %s (%.1f %% of the %s from the first record to the last), ",
+                   duration_text(input_us).c_str(), 100 * input_us / active,
+                   duration_text(active_us).c_str());
+  out += formatted("between steps besides %s (%.1f %%); ", duration_text(between_us).c_str(),
+                   100 * between_us / active);
   out += formatted("%llu waits for a device, %s\n", static_cast<unsigned long long>(waits),
                    duration_text(wait_us).c_str());
   for (const std::string& note : notes) out += "note: " + printable(note) + "\n";
