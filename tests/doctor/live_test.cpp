@@ -87,10 +87,11 @@ TEST_CASE("doctor: the emulated GPU is tried out") {
   for (size_t i = 3; i < 6; ++i)  // kernel, product, convolution
     CHECK_MESSAGE(good.lines[i].find("agrees with the CPU") != std::string::npos, good.lines[i]);
   // A library that cannot start, and one that computes something else, are each told apart.
-  for (const auto& [variable, value, words] : std::vector<std::array<const char*, 3>>{
+  for (const std::array<const char*, 3>& row : std::vector<std::array<const char*, 3>>{
            {"TF_EMU_CUDNN_CREATE", "1001", "cudnnCreate failed: CUDNN_STATUS_NOT_INITIALIZED"},
            {"TF_EMU_CUDNN_WRONG", "1", "differs from the CPU's by 1"}}) {
-    test::ScopedEnv fault(variable, value);
+    const char* words = row[2];
+    test::ScopedEnv fault(row[0], row[1]);
     LiveResults bad = run_live_tests(root, survey, "");
     REQUIRE(bad.findings.size() == 1);
     CHECK(bad.findings[0].kind == "live-test");

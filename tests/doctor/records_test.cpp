@@ -106,7 +106,7 @@ TEST_CASE("doctor: rpm's databases") {
 
 TEST_CASE("doctor: packages decide as those of dpkg do") {
   // The fabric manager of another version than the driver, told by each manager.
-  for (const auto& [path, text] : std::vector<std::pair<std::string, std::string>>{
+  for (const auto& row : std::vector<std::pair<std::string, std::string>>{
            {"/captured/rpm-qa.txt", "nvidia-fabric-manager-550.90.07-1.x86_64\n"},
            {"/captured/pacman-Q.txt", "nvidia-fabricmanager 550.90.07-1\n"},
            {"/var/lib/pacman/local/nvidia-fabricmanager-550.90.07-1/desc", "%NAME%\n"},
@@ -115,7 +115,8 @@ TEST_CASE("doctor: packages decide as those of dpkg do") {
             "550.90.07-1\n\n"}}) {
     Tree files = fixture("own-fabric-version").files;
     files.erase("/var/lib/dpkg/status");
-    files[path] = text;
+    const std::string& path = row.first;
+    files[path] = row.second;
     TreeOnDisk tree(files);
     Answer answer = ask_doctor(tree.root());
     CHECK_MESSAGE(answer.faults == std::vector<std::string>{"fabric-manager"}, path);

@@ -164,7 +164,8 @@ void read_inventory(const std::vector<std::string>& lines, Snapshot* out) {
 void read_manifest(const Document& document, const Data& data, Snapshot* out) {
   std::vector<std::string> ignored = texts_of(data.diff(), "ignored");
   int gpus = 0;
-  for (const auto& [path, value] : document.values) {
+  for (const auto& entry : document.values) {
+    const std::string &path = entry.first, &value = entry.second;
     std::vector<std::string> parts;
     for (std::string_view part : split(path, '.')) parts.emplace_back(part);
     const std::string &first = parts.front(), &last = parts.back();
