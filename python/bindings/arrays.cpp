@@ -165,20 +165,28 @@ bool is_list(nb::handle value) { return PyList_Check(value.ptr()) || PyTuple_Che
            " deep, or holds itself; expected at most that many axes. Flatten the list first");
 }
 
+// As stored, whatever a subclass says; the macros for this are not in Python's stable ABI.
+Py_ssize_t stored_size(nb::handle list) {
+  return PyList_Check(list.ptr()) ? PyList_Size(list.ptr()) : PyTuple_Size(list.ptr());
+}
+nb::object stored_item(nb::handle list, Py_ssize_t i) {
+  return nb::borrow(PyList_Check(list.ptr()) ? PyList_GetItem(list.ptr(), i)
+                                             : PyTuple_GetItem(list.ptr(), i));
+}
+
 /// Calls fn for each item of a list or tuple as it is stored, whatever a subclass says of its
 /// length. Code of the items may run meanwhile, and change the list.
 template <class Fn>
 void for_items(nb::handle list, Fn fn) {
   const nb::object kept = nb::borrow(list);
-  const Py_ssize_t size = PySequence_Fast_GET_SIZE(kept.ptr());
+  const Py_ssize_t size = stored_size(kept);
   for (Py_ssize_t i = 0; i < size; ++i) {
-    if (PySequence_Fast_GET_SIZE(kept.ptr()) != size) {
+    if (stored_size(kept) != size) {
       fail(ErrorCode::kBadUsage,
            "a list changed its length while a tensor was made of it; expected one that stays as "
            "it is. Copy the list first");
     }
-    const nb::object item = nb::borrow(PySequence_Fast_GET_ITEM(kept.ptr(), i));
-    fn(item);
+    fn(stored_item(kept, i));
   }
 }
 
@@ -205,7 +213,7 @@ class Nested {
       leaves.push_back(nb::borrow(value));
       return;
     }
-    const auto size = static_cast<int64_t>(PySequence_Fast_GET_SIZE(value.ptr()));
+    const auto size = static_cast<int64_t>(stored_size(value));
     if (depth == sizes.size()) {
       if (leaf_depth_) ragged(value, depth);
       if (depth >= kMaxDepth) too_deep();

@@ -86,7 +86,7 @@ void bind_profile(nb::module_& m) {
 
 std::string bytes_of(nb::handle value) {
   if (PyBytes_Check(value.ptr())) {
-    return {PyBytes_AS_STRING(value.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(value.ptr()))};
+    return {PyBytes_AsString(value.ptr()), static_cast<size_t>(PyBytes_Size(value.ptr()))};
   }
   return str_of(value);
 }

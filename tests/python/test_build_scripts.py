@@ -251,3 +251,16 @@ def test_a_wheel_builds_what_it_installs():
     built = set(re.findall(r'"(\w+)"', line)) | {"tracefire"}  # which the module links to
     assert {"tracefire_python", "tracefire_inject", "tracefire_program"} <= installed
     assert installed <= built
+
+
+def test_the_bindings_keep_to_the_stable_abi():
+    # The wheel for 3.12 and newer is built with Py_LIMITED_API, which lacks these macros; .venv's
+    # Python may be older, and does not notice.
+    macro = re.compile(r"\bPy[A-Z]\w*_(GET_\w+|SET_ITEM|AS_[A-Z]+|AsUTF8)\b")
+    found = [
+        f"{path.name}:{number}: {match.group()}"
+        for path in sorted((ROOT / "python" / "bindings").glob("*.[ch]*"))
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        for match in macro.finditer(line)
+    ]
+    assert found == []
