@@ -55,7 +55,7 @@ foreach(group IN LISTS TRACEFIRE_TEST_GROUPS)
     add_dependencies(tests_${group} tracefire_ops_header)
   endif()
   target_include_directories(tests_${group} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
-  target_link_libraries(tests_${group} PRIVATE tf_ext_doctest tf_ext_json)
+  target_link_libraries(tests_${group} PRIVATE tf_ext_doctest tf_ext_json tf_ext_cuda)
   add_executable(test_${group} $<TARGET_OBJECTS:tests_${group}> $<TARGET_OBJECTS:tests_support>)
   set_target_properties(test_${group} PROPERTIES
     LINKER_LANGUAGE CXX RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
