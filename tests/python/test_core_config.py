@@ -68,11 +68,12 @@ def test_proof_counts_what_ran():
     core.reset_proof()
     x = core.tensor([[1.0, 2.0], [3.0, 4.0]], device="/CPU:0")
     for _ in range(3):
-        ops.matmul(x, x).numpy()
+        product = ops.matmul(x, x)
+        product.numpy()
     proof = core.proof()
     rows = [r for r in proof.rows if r.op == "matmul"]
     assert sum(r.runs for r in rows) == 3
-    assert {r.device for r in rows} == {x.device}
+    assert {r.device for r in rows} == {product.device}
     assert proof.verdict in ("on-gpu", "partly-on-gpu", "on-cpu")
     parsed = json.loads(proof.json())
     assert parsed["verdict"] == proof.verdict

@@ -38,6 +38,11 @@ void take_over(const Sampler& sampler, nvidia::Stack& stack, Session& session) {
   session.nvml_problem = sampler.nvml_problem();
   session.driver_version = sampler.driver_version();
   session.gpus = sampler.gpus();
+  if (session.gpus.empty()) {  // a program may end before NVML has started
+    for (const nvidia::Gpu& gpu : stack.inventory().gpus) {
+      session.gpus.push_back({gpu.name, gpu.uuid, static_cast<int64_t>(gpu.memory_bytes), 0});
+    }
+  }
   session.samples = sampler.samples();
   for (const auto& [pid, seen] : sampler.processes()) session.processes.push_back(seen);
   session.processes_left_out = sampler.processes_left_out();

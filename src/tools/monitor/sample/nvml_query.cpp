@@ -393,7 +393,7 @@ constexpr struct {
      [](const Question& q) {
        int on = 0;
        const int code = q.call("nvmlDeviceGetPowerManagementMode", &on);
-       return Question::word(code, on != 0 ? 1 : 0, {"[Not Supported]", "Supported"});
+       return Question::word(code, on != 0 ? 1 : 0, {"Disabled", "Enabled"});
      }},
     {"power.", ask_limits},
     {"module.", ask_limits},
