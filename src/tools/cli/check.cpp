@@ -13,6 +13,7 @@
 
 #include "tools/cli/product.h"
 #include "tools/doctor/doctor.h"
+#include "tools/doctor/live/child.h"
 #include "tools/inject/escape.h"
 #include "tools/inject/prove.h"
 #include "tools/inject/run.h"
@@ -25,6 +26,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kLook{250};
 constexpr size_t kMostPoints = 3600;
+constexpr int kProductSeconds = 120;
 
 struct Options {
   bool json = false, no_tests = false, quiet = false;
@@ -74,10 +76,36 @@ std::optional<ProductTrial> trial_of(const std::string& line) {
   return trial;
 }
 
+/// The product in a process of its own, whose memory on the GPU is gone when the program runs.
+ProductTrial try_product_apart(const std::string& version) {
+  const doctor::ChildResult child = doctor::run_child(
+      [&] {
+        const ProductTrial trial = product().try_product(version);
+        const Json told = {trial.device, trial.placement, trial.problem, trial.flops_per_second,
+                           trial.peak};
+        return told.dump(-1, ' ', false, Json::error_handler_t::replace);
+      },
+      kProductSeconds);
+  ProductTrial trial;
+  trial.framework = "Tracefire " + version;
+  const Json told = Json::parse(child.output, nullptr, false);
+  if (child.ok() && told.is_array() && told.size() == 5) {
+    trial.device = told[0].get<std::string>();
+    trial.placement = told[1].get<std::string>();
+    trial.problem = told[2].get<std::string>();
+    trial.flops_per_second = told[3].get<double>();
+    trial.peak = told[4].get<double>();
+  } else {
+    const std::string trouble = child.trouble(kProductSeconds);
+    trial.problem = trouble.empty() ? inject::printable(child.output) : trouble;
+  }
+  return trial;
+}
+
 void observe(const Options& options, const Context& context, CheckResult* result) {
   if (!options.no_tests && product().try_product != nullptr) {
     if (!options.quiet) context.console.say("2 of 3: a product of 5000 x 5000, observed");
-    result->products.push_back(product().try_product(context.build.version));
+    result->products.push_back(try_product_apart(context.build.version));
   }
   if (!result->doctor.contains("inventory")) return;
   for (const Json& line : result->doctor["inventory"]) {

@@ -25,7 +25,7 @@ struct Product {
   std::vector<ProductLibrary> (*libraries)();          ///< in use by the engine
   std::string (*manifest)(const std::string& commit);  ///< tracefire.manifest/1, all libraries
   /// The 5000 x 5000 product in the engine, on its default device, with a few elements checked
-  /// against the host; what fails is told in it (throws kCancelled only). Null without an engine.
+  /// against the host; what fails is told in it. Null without an engine.
   ProductTrial (*try_product)(const std::string& version);
   std::string (*why_no_gpu)();  ///< reason and cure; empty where the engine uses a GPU, or is not
 };

@@ -8,7 +8,6 @@
 
 #include "core/base/event.h"
 #include "tools/cli/product_trial.h"
-#include "tools/cli_engine/interrupt.h"
 #include "tracefire/config.h"
 #include "tracefire/ops.h"
 #include "tracefire/tensor.h"
@@ -111,13 +110,11 @@ void run(ProductTrial* trial) {
 }  // namespace
 
 ProductTrial try_product(const std::string& version) {
-  const InterruptScope interrupts;
   ProductTrial trial;
   trial.framework = "Tracefire " + version;
   try {
     run(&trial);
   } catch (const Error& failure) {
-    if (failure.kind() == ErrorKind::kCancelled) throw;
     trial.problem = failure.what();
   } catch (const std::bad_alloc&) {
     trial.problem = "there is not enough memory for three matrices of 100 MB";

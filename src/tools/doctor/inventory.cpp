@@ -36,13 +36,19 @@ void machine_lines(const Root& root, const Machine& m, std::vector<std::string>*
         line += ", " + it->second + label;
     if (auto it = gpu.measured.find("compute_mode"); it != gpu.measured.end())
       line += ", compute mode " + it->second;
-    for (const auto& [key, label] :
-         {std::pair<const char*, const char*>{"mig.mode.current", ", MIG is "},
-          {"persistence_mode", ", persistence is "},
-          {"power.limit", ", power limit is "},
-          {"clocks.max.sm", ", highest clock is "}})
-      if (auto it = gpu.measured.find(key); it != gpu.measured.end() && !it->second.empty())
-        line += label + it->second;
+    struct Told {
+      const char *key, *label, *unit;
+    };
+    for (const Told& told : {Told{"mig.mode.current", "MIG is ", ""},
+                             {"persistence_mode", "persistence is ", ""},
+                             {"power.limit", "power limit is ", " W"},
+                             {"clocks.max.sm", "highest clock is ", " MHz"}}) {
+      const auto it = gpu.measured.find(told.key);
+      if (it == gpu.measured.end() || it->second.empty()) continue;
+      // nvidia-smi's own output has the unit in it.
+      line +=
+          std::string(", ") + told.label + it->second + (is_version(it->second) ? told.unit : "");
+    }
     out->push_back(line);
   }
   if (!m.module_version.empty())
