@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "tools/monitor/judge/health.h"
 
 namespace tracefire::monitor {
@@ -283,6 +285,23 @@ TEST_CASE("monitor: names of alerts") {
   const auto wrong = parse_alerts("throttle");
   REQUIRE_FALSE(wrong.ok());
   CHECK(wrong.status().message().find("Did you mean throttled?") != std::string::npos);
+}
+
+TEST_CASE("monitor: kernels are too small by the time in which they ran, not by the last look") {
+  const auto blames_size = [](const Health& health) {
+    return std::count(health.causes.begin(), health.causes.end(), Cause::kSmallWork) > 0;
+  };
+  Gpu gpu = busy_gpu(0.9);
+  CHECK_FALSE(blames_size(judged(gpu)));  // SM activity is not told
+  gpu[Metric::kSmActivity] = Reading::of(0.1);
+  CHECK(blames_size(judged(gpu)));
+  CHECK(blames_size(judge(gpu, {})));
+  Play play({});
+  gpu[Metric::kSmActivity] = Reading::of(0.85);
+  for (int i = 0; i < 30; ++i) play.step(gpu);
+  gpu[Metric::kSmActivity] = Reading::of(0.0);  // it has just ended
+  play.step(gpu);
+  CHECK_FALSE(blames_size(judge(gpu, play.history.points("GPU-a", 1000))));
 }
 
 }  // namespace tracefire::monitor

@@ -94,6 +94,7 @@ Health judge(const Gpu& gpu, const std::vector<Point>& points) {
   Health result;
   double sum = 0;
   int count = 0;
+  double sm = 0, sm_busy = 0;  // sums over the looks that tell both
   const int64_t newest = points.empty() ? 0 : points.back().steady_us;
   for (auto it = points.rbegin(); it != points.rend(); ++it) {
     const double age = static_cast<double>(newest - it->steady_us) * 1e-6;
@@ -101,6 +102,10 @@ Health judge(const Gpu& gpu, const std::vector<Point>& points) {
     if (std::isnan(it->busy)) continue;
     sum += it->busy;
     ++count;
+    if (!std::isnan(it->sm)) {
+      sm += it->sm;
+      sm_busy += it->busy;
+    }
     result.window_seconds = age;
   }
   for (auto it = points.rbegin(); it != points.rend() && !std::isnan(it->busy); ++it) {
@@ -110,6 +115,10 @@ Health judge(const Gpu& gpu, const std::vector<Point>& points) {
   if (count == 0 && gpu[Metric::kBusy].ok()) {
     sum = gpu[Metric::kBusy].value;
     count = 1;
+    if (gpu[Metric::kSmActivity].ok()) {
+      sm = gpu[Metric::kSmActivity].value;
+      sm_busy = sum;
+    }
   }
   if (count > 0) {
     result.busy = sum / count;
@@ -137,8 +146,8 @@ Health judge(const Gpu& gpu, const std::vector<Point>& points) {
     if ((gpu.throttle & kPowerCapBit) != 0) result.causes.push_back(Cause::kPowerLimited);
   }
   if (is_shared(gpu)) result.causes.push_back(Cause::kOtherProcess);
-  if (result.grade && !low && gpu[Metric::kSmActivity].ok() &&
-      gpu[Metric::kSmActivity].value < health::kSmallWorkActivity) {
+  // Of the time in which kernels ran: one look alone may fall behind the end of a program.
+  if (result.grade && !low && sm < health::kSmallWorkActivity * sm_busy) {
     result.causes.push_back(Cause::kSmallWork);
   }
   return result;
