@@ -14,7 +14,6 @@ BANNED = [
     (re.compile(r"(?i)--(?:extra-)?index" r"-url|\bartifact" r"ory\b|\bdevpi\b"),
      "a package mirror; the machine's own settings choose it"),
     (re.compile(r"\b(?:TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b"), "a mark of unfinished work; do it, or say what is not there"),
-    (re.compile(r"(?i)\bsub-?agent\b|\bfarm-st" r"udio\b"), "a word about how this was made, not about what it is"),
     (re.compile(r"^\s*//\s*-{5,}\s*$"), "a rule that a formatter broke off its heading; write `// ---- Heading`"),
 ]
 SKIPPED = {"LICENSE"}

@@ -63,7 +63,7 @@ struct Function {
 /// A loaded image. Its kernels are named with extern "C".
 class Module : public std::enable_shared_from_this<Module> {
  public:
-  /// `waits`: every kernel of the source begins with TF_WAIT (prelude.h), which takes effect from
+  /// `waits`: every kernel of the source begins with TF_WAIT (common.cuh), which takes effect from
   /// architecture 90 on.
   static Result<std::shared_ptr<Module>> load(std::shared_ptr<const Context> context,
                                               const Image& image, bool waits);

@@ -12,7 +12,7 @@ namespace tracefire::cuda {
 
 /// One file of ready kernels, compiled for one target.
 struct ReadyImage {
-  std::string_view file;                      ///< "elementwise.cu"
+  std::string_view file;                      ///< "movement.cu"
   int capability;                             ///< 90 for sm_90 and compute_90
   bool is_ptx;                                ///< PTX text with a zero at the end; else a cubin
   std::string_view nvrtc;                     ///< version that made it, "12.0"

@@ -20,7 +20,7 @@ struct CompileOptions {
   Policy policy = Policy::kSoft;
   Precision precision = Precision::kTf32;
   bool deterministic = false;
-  bool fuse = true;  ///< false for a new eager structure: one step an op, ready kernels only
+  bool fuse = true;  ///< false: only the required passes run, one step an op on ready kernels
   std::vector<std::string> disabled_passes;
   /// Called after each pass with its name, the graph and whether the pass says it changed it.
   std::function<void(const char* pass, const Graph&, bool changed)> observer;
@@ -34,9 +34,9 @@ struct Pass {
   bool required = false;
 };
 
-/// The passes that run before gradients are taken (recognise composites in primitives) …
+/// The passes that run first: they recognise composites in primitives (docs/adr/0002) …
 const std::vector<Pass>& raise_passes();
-/// … and those between gradient and plan, in order: inline_calls, place, decompose, simplify, fuse.
+/// … and those between them and plan, in order: inline_calls, place, decompose, simplify, fuse.
 const std::vector<Pass>& lowering_passes();
 
 /// "fuse, simplify" as names; blanks around them do not count.

@@ -5,7 +5,7 @@
 // vector code. Argument reductions are the classic ones (W. J. Cody and W. Waite, "Software Manual
 // for the Elementary Functions", 1980); all polynomials are minimax fits made for this file.
 // Errors against correctly rounded results, over all arguments, are measured by
-// tests/core/cpu_math.cpp, which also holds the bounds.
+// tests/cpu/tile_test.cpp, which also holds the bounds.
 //
 // Every instruction set compiles its own copy: include this after isa_begin_*.h. No product is
 // contracted with a sum, so all copies give the same bits.
