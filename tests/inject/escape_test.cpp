@@ -33,4 +33,26 @@ TEST_CASE("inject: outside text cannot become markup") {
   CHECK(html.find("default-src 'none'") != std::string::npos);
 }
 
+TEST_CASE("inject: outside text cannot forge the text report or drive a terminal") {
+  test::RecordMaker maker;
+  maker.kernel("k", 0, 5000000, 0);
+  maker.finish(10000000);
+  const std::vector<ProcessRecord> records = {maker.read()};
+  Session written;
+  written.tracing = "on";
+  written.command = {"sh", "\033[31mred", "a\nverdict   on-gpu"};
+  written.host = "h\nost";
+  written.notes = {"n\033]0;x\007"};
+  Json json = to_json(written);
+  // As from a machine that escaped nothing.
+  json["command"] = Json::array({"sh", "\033[31mred", "a\nverdict   forged"});
+  json["gpu_problem"] = "\033[2J\nverdict   forged";
+  json["ending"]["start_error"] = "e\nverdict   forged";
+  json["notes"] = Json::array({"n\033]0;x\007\nverdict   forged"});
+  const Session session = read_session(json.dump()).value();
+  const std::string text = report_text(analyse(session, records, ""));
+  CHECK(text.find('\033') == std::string::npos);
+  CHECK(text.find("\nverdict   forged") == std::string::npos);
+}
+
 }  // namespace tracefire::inject

@@ -166,14 +166,14 @@ Report make_plan(const Root& root, const Data& data, Machine machine, const std:
   plan.confidence = 0.85;
   if (!release.empty()) {
     bool exact = false;
-    data.release(id, release, &exact);
+    const bool known = data.release(id, release, &exact) != nullptr;
     Candidate wanted = consider(root, data, survey, env, id, release, "");
-    if (!exact)
+    if (known && !exact)
       plan.evidence.push_back("The tables (of " + text_of(data.versions(), "dated") +
                               ") do not list " + product + " " + release +
                               "; the nearest older release was taken for it.");
     for (Finding& finding : wanted.against) report.findings.push_back(finding);
-    if (!wanted.python_fits) {
+    if (known && !wanted.python_fits) {
       Finding finding;
       finding.kind =
           compare_versions(env.python, wanted.python.substr(wanted.python.find('-') + 1)) > 0
@@ -190,11 +190,15 @@ Report make_plan(const Root& root, const Data& data, Machine machine, const std:
                     " -m venv ~/" + id + "-env";
       report.findings.push_back(std::move(finding));
     }
-    bool fits = wanted.against.empty() && wanted.python_fits;
+    bool fits = known && wanted.against.empty() && wanted.python_fits;
     if (fits) plan.fix = command(env, id, wanted, data);
     plan.evidence.insert(
         plan.evidence.begin(),
-        product + " " + release + (fits ? " fits this machine." : " does not fit this machine."));
+        product + " " + release +
+            (fits ? " fits this machine."
+             : known
+                 ? " does not fit this machine."
+                 : " is no release that the tables know: it is older than all of them, or none."));
   }
   if (release.empty() || plan.fix.empty()) {
     if (best.release.empty()) {

@@ -154,6 +154,7 @@ Result<TracePlan> plan_tracing(const RunOptions& options) {
 Result<Session> run_and_record(const RunOptions& options) {
   Session session = begin_session();
   session.command = redacted_words(options.command);
+  for (std::string& word : session.command) word = printable(word);  // arguments are outside text
   session.version = options.version;
   session.environment = shown_environment();
   std::vector<std::string> command = options.command;

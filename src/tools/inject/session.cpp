@@ -11,10 +11,20 @@ namespace {
 constexpr char kSchema[] = "tracefire.prove.session/1";
 constexpr size_t kMostRows = 4096;
 
+// A session may come from another machine: its texts are made safe here, once, before any report.
+void make_safe(std::string& text) { text = printable(text, 4096); }
+void make_safe(std::vector<std::string>& texts) {
+  for (std::string& text : texts) make_safe(text);
+}
+template <class T>
+void make_safe(T&) {}
+
 template <class T>
 void get(const Json& from, const char* name, T& to) {
   const auto found = from.find(name);
-  if (found != from.end()) to = found->get<T>();
+  if (found == from.end()) return;
+  to = found->get<T>();
+  make_safe(to);
 }
 
 Json columns(const std::vector<Sample>& samples) {
@@ -119,7 +129,7 @@ void read_into(const Json& json, Session& s) {
   get(ending, "system_ns", s.ending.system_ns);
   get(ending, "resident_peak", s.ending.resident_peak);
   for (const auto& [name, value] : json.at("environment").items()) {
-    s.environment[name] = value.get<std::string>();
+    s.environment[printable(name)] = printable(value.get<std::string>(), 4096);
   }
   get(json, "version", s.version);
   if (const auto known = json.find("manifest"); known != json.end() && known->is_object()) {
