@@ -154,6 +154,25 @@ void BoundProgram::fill_records() {
   work_ = std::move(work);
 }
 
+namespace {
+
+/// Kernels are bound before memory is taken, and count elements and strides in 64 bits.
+Status check_size(const ValueType& type) {
+  int64_t elements = 16;  // bytes of the widest
+  for (int axis = 0; axis < type.shape.rank(); ++axis) {
+    if (!type.shape[axis].is_constant()) return {};
+    const int64_t size = type.shape[axis].value();
+    if (size == 0) return {};
+    if (__builtin_mul_overflow(elements, size, &elements)) {
+      return error(ErrorCode::kOutOfMemory, "a value of ", type.shape.str(),
+                   " was asked for. Fewer bytes than 64 bits count were expected. Use smaller sizes.");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<std::shared_ptr<BoundProgram>> BoundProgram::make(ProgramPtr program, const DimEnv& env) {
   std::shared_ptr<BoundProgram> bound(new BoundProgram);
   bound->program_ = program;
@@ -167,6 +186,7 @@ Result<std::shared_ptr<BoundProgram>> BoundProgram::make(ProgramPtr program, con
     if (step.kernel == nullptr) continue;
     std::vector<ValueType> inputs, outputs;
     if (!bound_types(*program, step, env, &inputs, &outputs)) continue;
+    for (const ValueType& type : outputs) TF_RETURN_IF_ERROR(check_size(type));
     auto launch = bind_step(*program, step, env, inputs, outputs);
     // An attribute may hold a size that depends on data although no type does.
     if (!launch.ok() && launch.status().code() == ErrorCode::kSymbolUnbound) continue;
