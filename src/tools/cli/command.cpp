@@ -7,7 +7,8 @@
 
 #include <cerrno>
 #include <cstring>
-#include <ctime>
+
+#include "tools/report/manifest.h"
 
 namespace tracefire::cli {
 namespace {
@@ -25,14 +26,7 @@ void Context::print(const Json& document) const {
   console.print(document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
+std::string utc_now() { return report::utc_now(); }
 
 std::string read_input(const std::string& path) {
   const bool standard = path == "-";

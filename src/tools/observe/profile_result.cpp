@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tools/observe/profile_collect.h"
+#include "tools/report/manifest.h"
 
 namespace tracefire::profiler {
 namespace {
@@ -15,14 +16,6 @@ constexpr const char* kSliceKinds[] = {"program", "operation",  "step",
                                        "input",   "annotation", "wait"};
 
 double us(int64_t ns) { return static_cast<double>(ns) / 1e3; }
-
-std::string utc(std::time_t at) {
-  char text[32];
-  std::tm parts{};
-  gmtime_r(&at, &parts);
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
 
 /// The words of this process's command, separated by blanks.
 std::string command_line() {
@@ -153,7 +146,7 @@ Profile Collector::result() {
   Profile out;
   out.command = command_line();
   out.pid = getpid();
-  out.started = utc(started_);
+  out.started = report::utc_text(started_);
   out.wall_us = us(end_ns_ - start_ns_);
   out.active_us = us(last_ns_ - first_ns_);
   add_rows(&out);

@@ -147,16 +147,17 @@ Json settings_json() {
   return list;
 }
 
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
+}  // namespace
+
+std::string utc_text(std::time_t at) {
   std::tm parts{};
-  ::gmtime_r(&now, &parts);
+  ::gmtime_r(&at, &parts);
   char text[32];
   std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
   return text;
 }
 
-}  // namespace
+std::string utc_now() { return utc_text(std::time(nullptr)); }
 
 std::string manifest(const ManifestFacts& facts, const EngineFacts& engine) {
   const nvidia::Inventory none{};

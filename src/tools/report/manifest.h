@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,10 @@ struct EngineFacts {
   std::vector<Library> libraries;  ///< in use
   std::string why_no_gpu;
 };
+
+/// A time as RFC 3339 in UTC: "2026-11-30T20:51:00Z".
+std::string utc_text(std::time_t at);
+std::string utc_now();
 
 /// What a result was made with, so that it can be made again or compared: one JSON object
 /// (schema tracefire.manifest/1).
