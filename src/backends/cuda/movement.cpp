@@ -6,7 +6,7 @@
 #include "backends/cuda/axes.h"
 #include "backends/cuda/kernel_table.h"
 #include "backends/cuda/ready_kernels.h"
-#include "core/base/half.h"
+#include "tracefire/half.h"
 
 namespace tracefire::cuda {
 namespace {
