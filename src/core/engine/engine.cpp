@@ -48,6 +48,8 @@ Device Engine::default_device() {
   return device;
 }
 
+Status Engine::check_device(Device device) { return Backends::instance().find(device).status(); }
+
 bool Engine::finishes_before_return(Device device, const Node& node,
                                     const std::vector<ValueType>& inputs) {
   if (device.kind != Device::kCpu || !node.regions.empty()) return false;

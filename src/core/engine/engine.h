@@ -27,6 +27,7 @@ class Engine final : public trace::Firer {
 
   void fire(std::span<const trace::CellPtr> cells, Trigger trigger) override;
   Device default_device() override;
+  Status check_device(Device device) override;
   bool finishes_before_return(Device device, const Node& node,
                               const std::vector<ValueType>& inputs) override;
 

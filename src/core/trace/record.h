@@ -24,6 +24,8 @@ class Firer {
   /// Makes `cells` ready or failed, together with the effects pending on this thread.
   virtual void fire(std::span<const CellPtr> cells, Trigger trigger) = 0;
   virtual Device default_device() = 0;
+  /// kUnknownDevice, with those that there are, where the process has no such device.
+  virtual Status check_device(Device device) = 0;
   /// Whether an op on the CPU takes so long that it must be done when its call returns: clocks that
   /// people set around it then tell the truth (setting cpu_wait_above).
   virtual bool finishes_before_return(Device device, const Node& node,
