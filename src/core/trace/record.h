@@ -47,6 +47,14 @@ Result<std::vector<CellPtr>> record_node(Node node, std::vector<CellPtr> inputs)
 /// are on the host always; else the result of a copy, recorded.
 Result<CellPtr> moved_to(const CellPtr& cell, Device device);
 
+/// End of the effect chain of `effect` on this thread (in the current scope).
+CellPtr effect_token(const std::string& effect);
+void set_effect_token(const std::string& effect, CellPtr token);
+
+/// Value of a variable at this point of the program, and its change.
+CellPtr read_slot(const SlotPtr& slot);
+Status assign_slot(const SlotPtr& slot, CellPtr value);
+
 /// Pending work of one thread in eager mode.
 struct Eager {
   std::vector<std::weak_ptr<TraceNode>> pending;  ///< in order; expired ones are nobody's wish
