@@ -241,7 +241,7 @@ TEST_CASE("passes run in order, can be left out, and are watched") {
 
   seen.clear();
   options.disabled_passes = {};
-  options.fuse = false;
+  options.optimize = false;
   CHECK(compile(small_graph(), options).ok());
   CHECK(seen == std::vector<std::string>{"inline_calls", "place", "decompose"});
 }
