@@ -30,7 +30,7 @@ struct Recorded {
       step.device = {Device::kCpu, 0};
       step.kernel = kernel;
       step.library = "tracefire";
-      step.placement = reason.empty() ? 0 : 3;
+      step.placement = reason.empty() ? Placement::kOnDevice : Placement::kFellBack;
       step.reason = reason;
       step.location = "train.py:" + std::to_string(i);
       program->steps.push_back(std::move(step));
