@@ -102,7 +102,7 @@ class BoundProgram {
   std::shared_ptr<const ProgramRecord> record_;
   std::shared_ptr<const std::vector<StepWork>> work_;
   std::shared_ptr<const std::vector<std::vector<int32_t>>> result_params_;
-  std::mutex mutex_;  ///< of what follows
+  std::mutex mutex_;             ///< of what follows
   uint64_t sampled_timing_ = 0;  ///< what sample_now() was asked for last
   uint64_t runs_since_ = 0;      ///< and how often
   std::vector<std::unique_ptr<Instance>> free_;

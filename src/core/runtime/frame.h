@@ -20,8 +20,8 @@ namespace tracefire {
 ///     finish_slots()                       slots hold the new values
 ///
 /// From finish_slots() it goes on with set_result() (another place for the next run) or with
-/// run_steps(), any number of times. After a failed call the frame is only to be destroyed; what its
-/// slots hold then is what the steps that ran wrote.
+/// run_steps(), any number of times. After a failed call the frame is only to be destroyed; what
+/// its slots hold then is what the steps that ran wrote.
 class Frame {
  public:
   Frame(Executor& executor, std::shared_ptr<BoundProgram> bound, Instance& instance,
