@@ -7,12 +7,6 @@
 #include "backends/nvidia/stack.h"
 
 namespace tracefire::cli {
-namespace {
-
-/// Lanes of float32 of one multiprocessor.
-int lanes(int capability) { return capability < 86 ? 64 : 128; }
-
-}  // namespace
 
 double peak_of(const std::string& device) {
   std::string lower = device;
@@ -28,7 +22,7 @@ double peak_of(const std::string& device) {
   size_t index = 0;
   for (const nvidia::Gpu& gpu : nvidia::Stack::instance().inventory().gpus) {
     if (index++ != wanted) continue;
-    return 2e3 * gpu.clock_khz * gpu.multiprocessors * lanes(gpu.capability);
+    return gpu.peak_flops_f32();
   }
   return 0;
 }
