@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "backends/api/device_backend.h"
-#include "core/base/placement.h"
+#include "tracefire/placement.h"
 
 namespace tracefire {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/placement.h"
+#include "tracefire/placement.h"
 #include "tracefire/device.h"
 #include "tracefire/export.h"
 

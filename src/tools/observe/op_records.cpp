@@ -241,7 +241,7 @@ class OpRecords {
             {"wall_ns", now - begun_},
             {"cpu_ns", nanoseconds(CLOCK_PROCESS_CPUTIME_ID)},
             {"clean_end", last},
-            {"verdict", work.verdict()},
+            {"verdict", to_text(work.verdict())},
             {"precisions", precisions},
             {"gpu_flops", work.gpu_flops},
             {"cpu_flops", work.cpu_flops},

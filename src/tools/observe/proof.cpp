@@ -25,7 +25,6 @@ constexpr const char* kVarious = "(various)";
 struct Entry {
   Proof::Row row;
   Device device;
-  Placement placement = Placement::kOnDevice;
   std::set<std::string> precisions;  ///< of products on GPUs
 };
 
@@ -63,12 +62,11 @@ class Rows {
     }
     Entry& entry = entries_[key];
     entry.device = step.device;
-    entry.placement = step.placement;
     entry.row.op = step.op;
     entry.row.device = step.device.str();
     entry.row.kernel = std::get<2>(key);
     entry.row.library = std::move(library);
-    entry.row.placement = to_text(step.placement);
+    entry.row.placement = step.placement;
     entry.row.reason = std::get<4>(key);
     return entry;
   }
@@ -150,7 +148,7 @@ class Ledger {
     WorkByPlace work;
     for (const auto& [key, entry] : rows) {
       proof.rows.push_back(entry.row);
-      work.add(entry.device, entry.placement, entry.row.flops);
+      work.add(entry.device, entry.row.placement, entry.row.flops);
       products |= !entry.precisions.empty();
       if (entry.device.kind != Device::kGpu) continue;
       precisions.insert(entry.precisions.begin(), entry.precisions.end());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/base/placement.h"
 #include "tracefire/device.h"
+#include "tracefire/placement.h"
 
 namespace tracefire {
 
@@ -10,10 +10,10 @@ inline constexpr double kOnGpuShare = 0.99;
 
 /// The verdict on work that the executor recorded: one rule for the proof and for `prove`.
 /// `cpu_flops` is work that a CPU did although nobody asked for that.
-inline const char* verdict_of(double gpu_flops, double cpu_flops, bool fell_back) {
-  if (gpu_flops == 0) return "on-cpu";
-  return !fell_back && gpu_flops >= kOnGpuShare * (gpu_flops + cpu_flops) ? "on-gpu"
-                                                                          : "partly-on-gpu";
+inline Verdict verdict_of(double gpu_flops, double cpu_flops, bool fell_back) {
+  if (gpu_flops == 0) return Verdict::kOnCpu;
+  return !fell_back && gpu_flops >= kOnGpuShare * (gpu_flops + cpu_flops) ? Verdict::kOnGpu
+                                                                          : Verdict::kPartlyOnGpu;
 }
 
 /// Work by the place where it was done, as the verdict asks for it.
@@ -33,7 +33,7 @@ struct WorkByPlace {
       cpu_by_choice_flops += flops;
     }
   }
-  const char* verdict() const { return verdict_of(gpu_flops, cpu_flops, fell_back); }
+  Verdict verdict() const { return verdict_of(gpu_flops, cpu_flops, fell_back); }
 };
 
 }  // namespace tracefire

@@ -28,4 +28,24 @@ constexpr const char* to_text(Placement placement) {
   return "";
 }
 
+/// Where work was done, in one word.
+enum class Verdict : uint8_t {
+  kOnGpu,        ///< nothing fell back, and at least 99 % of the work that nobody put on a CPU
+  kPartlyOnGpu,  ///< some of it
+  kOnCpu,        ///< none of it
+};
+
+/// As reports and files write it.
+constexpr const char* to_text(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kOnGpu:
+      return "on-gpu";
+    case Verdict::kPartlyOnGpu:
+      return "partly-on-gpu";
+    case Verdict::kOnCpu:
+      return "on-cpu";
+  }
+  return "";
+}
+
 }  // namespace tracefire
