@@ -393,8 +393,9 @@ def test_damaged_records_are_told(box, tmp_path):
     windows.write_bytes(windows.read_bytes()[:-5])
     report = report_of(box.prove("--json", "--from", tmp_path / "out"))
     assert len(report["processes"]) == 1
-    assert any("not a whole snapshot" in note for note in report["notes"])
-    assert any("torn chunk" in note for note in report["notes"])
+    assert report["complete"] is False
+    assert any("not a whole snapshot" in reason for reason in report["incomplete"])
+    assert any("torn chunk" in reason for reason in report["incomplete"])
     (tmp_path / "out" / "session.json").write_text('{"schema": "tracefire.prove.session/1", "samples": 3}')
     done = box.prove("--from", tmp_path / "out")
     assert done.returncode == 2 and "session.json is damaged" in done.stderr
