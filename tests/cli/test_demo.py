@@ -67,6 +67,8 @@ def test_the_seed_decides_the_figures(cli):
 def test_below_the_least_accuracy_it_fails_but_says_all(cli, tmp_path):
     done = cli("demo", "--epochs", "1", "--json", str(tmp_path / "d.json"), status=1)
     assert check_result(done.out, tmp_path / "d.json")["accuracy"] < 0.95
+    assert re.search(r"^tracefire: the accuracy 0\.\d{4} is below 0\.95, so the exit status is 1\.", done.err, re.M)
+    assert "--epochs 40" in done.err
 
 
 @pytest.mark.parametrize("words", [("--epochs", "0"), ("--batch", "-1"), ("--seed", "-2"), ("--epochs", "x")])
@@ -112,6 +114,9 @@ def test_the_result_carries_what_it_was_made_with(cli, tmp_path):
     assert not list(errors(made_with, SCHEMAS["tracefire.manifest/1"]))
     assert made_with["seed"] == 7 and made_with["precision"] == "highest" and made_with["python"] is None
     (changed,) = made_with["settings"]
+    cli("demo", "--epochs", "1", "--json", tmp_path / "d.json", status=1)
+    result = json.loads((tmp_path / "d.json").read_text())
+    assert result["manifest"]["precision"] == result["proof"]["precision"]
     assert changed == {"name": "matmul_precision", "value": "highest", "source": "environment"}
 
 

@@ -6,10 +6,10 @@
 #include <cstring>
 #include <functional>
 
-#include "core/base/half.h"
 #include "core/fake_ops.h"
 #include "core/graph/symbols.h"
 #include "core/graph/text.h"
+#include "tracefire/half.h"
 
 namespace tracefire {
 namespace {

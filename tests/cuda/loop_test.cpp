@@ -6,10 +6,10 @@
 #include "backends/cpu/cpu_device.h"
 #include "backends/cuda/emit/device_library.h"
 #include "backends/cuda/emit/loop_source.h"
-#include "core/base/half.h"
 #include "cuda/emulated_gpu.h"
 #include "support/paths.h"
 #include "support/skip.h"
+#include "tracefire/half.h"
 
 namespace tracefire::cuda {
 namespace {

@@ -93,7 +93,8 @@ Shape with_one(Shape shape) {
 Value label_mask(Math& m, Value labels, Value like) {
   const Shape full = m.shape(like);
   const int last = full.rank() - 1;
-  const Value checked = m.op("check_range", {m.widen(labels)}, {{"limit", Shape{full[last]}}});
+  const Value checked = m.op("check_range", {m.widen(labels)},
+                             {{"limit", Shape{full[last]}}, {"message", std::string("label")}});
   const Value column = m.reshape(checked, with_one(m.shape(labels)));
   return m.equal(column, m.iota(m.dtype(checked), Shape{full[last]}, 0));
 }
