@@ -262,13 +262,11 @@ int run(Context& context, const Options& options) {
   }
   if (options.json) context.print(check_json(context, result));
   if (options.quiet || options.json) return result.exit_status;
-  const std::string page = check_text(context.console, result);
   if (options.command.empty()) {
-    context.console.print(page);
+    context.console.print(check_text(result, context.console.look()));
   } else {
     // stdout is the program's.
-    std::istringstream lines(page);
-    for (std::string line; std::getline(lines, line);) context.console.say(line);
+    context.console.print_talk(check_text(result, context.console.talk_look()));
   }
   return result.exit_status;
 }

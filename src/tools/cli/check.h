@@ -35,8 +35,7 @@ struct CheckResult {
 };
 
 Json check_json(const Context& context, const CheckResult& result);
-/// For a terminal of `width` columns.
-std::string check_text(const Console& console, const CheckResult& result);
+std::string check_text(const CheckResult& result, const text::Look& look);
 /// One file without scripts and without anything from elsewhere; every text is escaped.
 std::string check_html(const CheckResult& result);
 
