@@ -104,6 +104,11 @@ CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& tar
 CLI::Option* add_number(CLI::App& app, const std::string& name, int64_t& target, int64_t least,
                         const std::string& text);
 
+/// An option that names a file or folder; an empty name, as a script's empty variable gives it, is
+/// wrong usage. The last one given counts.
+CLI::Option* add_path(CLI::App& app, const std::string& name, std::string& target,
+                      const std::string& type, const std::string& text);
+
 /// "2026-11-30T14:15:00Z": now.
 std::string utc_now();
 

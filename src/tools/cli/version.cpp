@@ -36,15 +36,16 @@ void print_json(const Context& context) {
 
 void print_text(const Context& context) {
   Table table({});
-  table.row({"tracefire", context.build.version});
-  table.row({"commit", *context.build.commit ? context.build.commit : "unknown"});
-  table.row({"compiler", compiler()});
-  if (!product().engine) table.row({"engine", "none: these are the tools alone"});
+  table.row({"tracefire", context.build.version}, Style::kBold);
+  table.row({"commit", *context.build.commit ? context.build.commit : "unknown"}, Style::kBold);
+  table.row({"compiler", compiler()}, Style::kBold);
+  if (!product().engine) table.row({"engine", "none: these are the tools alone"}, Style::kBold);
   for (const ProductLibrary& library : product().libraries()) {
-    table.row({library.name, library.version.empty() ? "unknown version" : library.version});
+    table.row({library.name, library.version.empty() ? "unknown version" : library.version},
+              Style::kBold);
   }
   if (const std::string why = product().why_no_gpu(); !why.empty())
-    table.row({"GPU", "none used: " + why});
+    table.row({"GPU", "none used: " + why}, Style::kBold);
   context.console.print(table.text(context.console));
 }
 
