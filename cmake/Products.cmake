@@ -17,7 +17,7 @@ include(GNUInstallDirs)
 # Where programs find libtracefire.so: beside them, in the build, and where it is installed.
 set(program_rpath "$ORIGIN" "$ORIGIN/../lib" "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 list(REMOVE_DUPLICATES program_rpath)
-if(SKBUILD)  # in the wheel: tracefire/bin/tracefire and tracefire/libtracefire.so.0
+if(SKBUILD)  # in the wheel: tracefire/bin/tracefire and tracefire/libtracefire.so.0.x
   set(program_rpath "$ORIGIN/..")
 endif()
 

@@ -167,7 +167,7 @@ void bind_config(nb::module_& m) {
   bind_context<DeviceContext>(m, "DeviceScope", "Operations inside are placed on the device.")
       .def("__init__", [](DeviceContext* self, nb::handle device) {
         new (self) DeviceContext(device_of(device));
-      }, nb::arg("device"));
+      }, nb::arg("device").none());
   bind_context<NameContext>(m, "NameScope", "Prefixes the names of operations.")
       .def("__init__", [](NameContext* self, const std::string& name) {
         new (self) NameContext(name);

@@ -11,13 +11,15 @@ from tracefire import errors
 
 def _operands(a, b):
     """Both operands as tensors of one dtype, or None if `b` is nothing a tensor combines with."""
+    if isinstance(b, _core.Variable):
+        b = b.read()
     if isinstance(b, _core.Tensor):
         dtype = _dtypes.promote(a.dtype, b.dtype)
     elif isinstance(b, (bool, int, float, complex)):
         dtype = _dtypes.promote_scalar(a.dtype, b)
         b = _core.tensor(b, dtype)
     elif hasattr(b, "__array__") or isinstance(b, (list, tuple)):
-        if hasattr(b, "assign"):  # a variable knows better which value it has now
+        if hasattr(b, "assign"):  # a Keras variable knows better which value it has now
             return None
         given, b = b, _core.tensor(b)
         # NumPy arrays are 64 bits wide by habit rather than by choice.
@@ -136,6 +138,15 @@ _COMPARE = {
 }
 
 
+def _divmod(a, b):
+    quotient = a // b
+    return NotImplemented if quotient is NotImplemented else (quotient, a % b)
+
+
+def _reflected_divmod(a, b):
+    return (b // a, b % a)
+
+
 def _compare(row):
     def run(a, b):
         pair = _operands(a, b)
@@ -158,6 +169,8 @@ def install(core):
         "__hash__": object.__hash__,
         "__matmul__": _matmul_operator,
         "__rmatmul__": _reflected_matmul,
+        "__divmod__": _divmod,
+        "__rdivmod__": _reflected_divmod,
         "__neg__": lambda x: _ops.neg(x),
         "__pos__": lambda x: x,
         "__abs__": lambda x: _ops.abs(x),

@@ -14,4 +14,4 @@ def warn(text):
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith((_OURS, keras)):
         level, frame = level + 1, frame.f_back
-    warnings.warn(text, stacklevel=level - 1)
+    warnings.warn(text, stacklevel=level)

@@ -21,6 +21,7 @@ from keras.src.trainers.data_adapters import data_adapter_utils
 from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
+from keras_tracefire.src import _data
 from keras_tracefire.src import _epochs
 from keras_tracefire.src import _tensorboard
 from keras_tracefire.src._steps import Step
@@ -59,6 +60,7 @@ class TracefireTrainer(_Base):
         self.test_function = None
         self.predict_function = None
         self._say_why = _epochs.OnceAModel(self)
+        self._watch = _data.Watch(self)
 
     # Steps. One batch each; traced as they are.
 
@@ -154,9 +156,12 @@ class TracefireTrainer(_Base):
             self._build_from(iterator)
             getattr(self, mode.make)()
         watched = _epochs.is_watched(callbacks)
+        self._watch.look_once(iterator)
+        run, source = self._watch.watched(iterator, lambda batches: function(batches))
         plan = self._plan(mode, iterator, callbacks, steps)
+        function = getattr(self, mode.function)
         if plan is None:
-            chunks = _epochs.batches(iterator, getattr(self, mode.function))
+            chunks = _epochs.batches(iterator, run)
         else:
             runner, data = plan
             chunks = runner.chunks(data.order(shuffle), _epochs.chunk_size(self, data, watched))
@@ -164,15 +169,16 @@ class TracefireTrainer(_Base):
         looks = watched or hooked  # numbers of a chunk are read if a callback looks
 
         logs = {}
-        for logs in self._run_chunks(
-            mode, chunks, callbacks, lambda logs: read_scalars(logs) if looks else None
-        ):
-            pass
-        # After whole chunks, with nothing in Python between two steps, the metrics hold what the
-        # last step of Keras's own returned.
-        if plan is None or not returns_metrics(self, mode.step):
-            logs = self._get_metrics_result_or_logs(logs)
-        return read_scalars(logs)
+        with _data.naming_rows(source):
+            for logs in self._run_chunks(
+                mode, chunks, callbacks, lambda logs: read_scalars(logs) if looks else None
+            ):
+                pass
+            # After whole chunks, with nothing in Python between two steps, the metrics hold what
+            # the last step of Keras's own returned.
+            if plan is None or not returns_metrics(self, mode.step):
+                logs = self._get_metrics_result_or_logs(logs)
+            return read_scalars(logs)
 
     @traceback_utils.filter_traceback
     def fit(
@@ -333,7 +339,7 @@ class TracefireTrainer(_Base):
         self._symbolic_build(data_batch=batch)
         self.make_train_function()
         self.reset_metrics()
-        return self._batch_logs(self.train_function([batch]), return_dict)
+        return self._run_batch(self.train_function, batch, return_dict)
 
     def test_on_batch(self, x, y=None, sample_weight=None, return_dict=False):
         self._assert_compile_called("test_on_batch")
@@ -341,7 +347,7 @@ class TracefireTrainer(_Base):
         self._symbolic_build(data_batch=batch)
         self.make_test_function()
         self.reset_metrics()
-        return self._batch_logs(self.test_function([batch]), return_dict)
+        return self._run_batch(self.test_function, batch, return_dict)
 
     def predict_on_batch(self, x):
         batch = _as_arrays((x,))
@@ -349,8 +355,10 @@ class TracefireTrainer(_Base):
         self.make_predict_function()
         return tree.map_structure(np.array, read(self.predict_function([batch])))
 
-    def _batch_logs(self, logs, return_dict):
-        logs = pythonify_logs(read_scalars(logs))
+    def _run_batch(self, function, batch, return_dict):
+        self._watch.look(batch)
+        with _data.naming_rows(batch):
+            logs = pythonify_logs(read_scalars(function([batch])))
         return logs if return_dict else self._flatten_metrics_in_order(logs)
 
     # Preparation.

@@ -41,6 +41,22 @@ std::string device_names() {
   return names;
 }
 
+/// On stderr, why the exit status is 1.
+void say_what_is_missing(const Console& console, double accuracy, const std::string& verdict) {
+  if (!(accuracy >= kLeastAccuracy)) {
+    char text[160];
+    std::snprintf(
+        text, sizeof text,
+        "tracefire: the accuracy %.4f is below %.2f, so the exit status is 1. More epochs "
+        "help: 40 are enough (--epochs 40).",
+        accuracy, kLeastAccuracy);
+    console.say(text);
+  }
+  if (verdict.empty()) {
+    console.say("tracefire: nothing says where the work was done, so the exit status is 1.");
+  }
+}
+
 /// Trains; after Ctrl-C says how far it came before the error goes on.
 void train(nn::Model& model, const data::Dataset& digits, const Options& options,
            const Console& console) {
@@ -114,6 +130,7 @@ int run(const Context& context, const Options& options) {
       throw;
     }
   }
+  say_what_is_missing(console, accuracy, after.verdict);
   return accuracy >= kLeastAccuracy && !after.verdict.empty() ? kSuccess : kFailure;
 }
 
@@ -144,8 +161,9 @@ Command demo_command() {
       "device by which kernel. Every fifth digit is kept for the test.",
       "The last two lines on stdout are `accuracy 0.NNNN` and `verdict WORD`, where WORD is "
       "on-gpu, "
-      "partly-on-gpu or on-cpu. The exit status is 1 where the accuracy is below 0.95. Talk and "
-      "progress go to stderr."};
+      "partly-on-gpu or on-cpu. The exit status is 1, with a line on stderr that says so, where "
+      "the "
+      "accuracy is below 0.95. Talk and progress go to stderr."};
   command.examples = {{"tracefire demo", "Trains for 40 epochs."},
                       {"tracefire demo --epochs 10 --json demo.json",
                        "Trains for ten, and keeps the result in a file."},

@@ -169,10 +169,13 @@ def _number_type(numbers):
 
 
 def indices_of(x):
-    """`x` as integers that say where: int32, or int64 where they came wider, so none is cut."""
+    """`x` as integers that say where: int32, or int64 where they came wider, so none is cut.
+
+    Floating numbers become int64: Keras makes float32 of labels on their way to a loss.
+    """
     x = convert_to_tensor(x)
-    wide = ("int64", "uint32", "uint64")
-    return cast(x, "int64" if x.dtype in wide else "int32")
+    wide = x.dtype in ("int64", "uint32", "uint64") or is_float(x.dtype)
+    return cast(x, "int64" if wide else "int32")
 
 
 def _check_nesting(x, depth, counts):

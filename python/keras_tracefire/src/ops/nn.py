@@ -265,7 +265,10 @@ def categorical_crossentropy(target, output, from_logits=False, axis=-1):
 
 
 def sparse_categorical_crossentropy(target, output, from_logits=False, axis=-1):
-    target, output = indices_of(target), ew.floating(output)
+    target, output = convert_to_tensor(target), ew.floating(output)
+    if is_float(target.dtype):
+        target = _ops.check_finite(target)  # NaN would become a label of 0
+    target = indices_of(target)
     if len(target.shape) == len(output.shape) and target.shape[-1] == 1:
         target = squeeze(target, axis=-1)
     _check_loss_operands(target, output, output_rank_only=True)

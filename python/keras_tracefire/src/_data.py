@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong with the data that users give, said with the row where it lies.
+
+One rule for features, targets and sample weights: NaN and infinities are named once, before the
+first step, and training goes on, since a loss of one's own may leave such rows out. A label without
+a class stops the run; the engine reports the label, and its row is looked up here.
+"""
+
+import contextlib
+import re
+
+import numpy as np
+
+from keras.src.trainers.data_adapters import array_slicing
+from keras.src.trainers.data_adapters import data_adapter_utils
+from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
+from keras_tracefire.src._messages import warn
+from keras_tracefire.src.ops._tensor import Tensor
+from tracefire import errors
+
+_BLOCK = 1 << 20  # elements looked at together
+_LABEL = re.compile(r"label (-?\d+) is out of range(?:; labels run from 0 to (\d+))?")
+_CURES = {
+    "x": "Replace or drop such rows: keep = np.isfinite(x.reshape(len(x), -1)).all(axis=1); "
+    "x, y = x[keep], y[keep]",
+    "y": "Drop the rows without a target: keep = np.isfinite(y); x, y = x[keep], y[keep]",
+    "sample_weight": "Give a weight of 0 to rows that shall not count",
+}
+
+
+def leaves(data):
+    """(name, array) of each array of a batch or of (x, y, sample_weight), as users would write it."""
+    for name, part in zip(_CURES, data_adapter_utils.unpack_x_y_sample_weight(data)):
+        yield from _named(name, part)
+
+
+def _named(name, part):
+    if isinstance(part, dict):
+        for key, value in part.items():
+            yield from _named(f"{name}[{key!r}]", value)
+    elif isinstance(part, (list, tuple)):
+        for i, value in enumerate(part):
+            yield from _named(f"{name}[{i}]", value)
+    elif part is not None and len(getattr(part, "shape", ())) > 0:
+        if "sparse" not in type(part).__module__:
+            yield name, part
+
+
+def _on_host(array):
+    """The array in NumPy, as Keras's data adapter converts it; no copy where it is one already."""
+    if isinstance(array, np.ndarray):
+        return array
+    if isinstance(array, Tensor):
+        return array.numpy()
+    whole = next(iter(array_slicing.convert_to_sliceable((array,), target_backend="numpy")))
+    return whole.convert_to_numpy(whole[0 : array.shape[0]])
+
+
+def first_not_finite(array):
+    """Index of the first element that is NaN or infinite, in row-major order, or None."""
+    array = np.asarray(array)
+    if array.dtype.kind not in "fcV" or not array.size:  # V: bfloat16
+        return None
+    with np.errstate(all="ignore"):
+        # One pass without memory of its own; wrong at most where finite numbers overflow.
+        if array.dtype.kind != "V" and np.isfinite(array.sum()):
+            return None
+    rows = max(_BLOCK * len(array) // array.size, 1)
+    for start in range(0, len(array), rows):
+        block = np.isfinite(array[start : start + rows])
+        if not block.all():
+            return start * (array.size // len(array)) + int(block.ravel().argmin())
+    return None
+
+
+def _place(index, array):
+    width = array.size // len(array)
+    row, element = divmod(index, width)
+    return row, f", element {element}" if width > 1 else ""
+
+
+class Watch:
+    """Says once a model and array that data is not finite, and finds the rows of wrong labels."""
+
+    def __init__(self, model):
+        self._model, self._said = model, set()
+
+    def look(self, data, batch=None):
+        """Warns of the first element of each array that is NaN or infinite."""
+        for name, array in leaves(data):
+            # A tensor's values are on the device; its loss shows what is wrong with it.
+            if name in self._said or isinstance(array, Tensor):
+                continue
+            array = _on_host(array)
+            index = first_not_finite(array)
+            if index is not None:
+                self._said.add(name)
+                self._warn(name, array, index, batch)
+
+    def _warn(self, name, array, index, batch):
+        row, element = _place(index, array)
+        where = "" if batch is None else f"batch {batch}, "
+        warn(
+            errors.text_of(
+                "NotFinite",
+                f"{name}, {where}row {row}{element}: the value is {array.ravel()[index]}, and the "
+                f"loss of {type(self._model).__name__!r} is likely to become NaN with it",
+                "finite numbers",
+                f"{_CURES[name.partition('[')[0]]}. This is said once; the run goes on",
+            )
+        )
+
+    def look_once(self, iterator):
+        """Looks at the arrays of an iterator; at those of generators as they come."""
+        adapter = iterator.data_adapter
+        if isinstance(adapter, ArrayDataAdapter) and not hasattr(iterator, "_tracefire_seen"):
+            iterator._tracefire_seen = True
+            self.look(adapter._inputs)
+
+    def watched(self, iterator, run):
+        """`run` of a list of batches, which remembers and looks at what comes from a generator."""
+        adapter = iterator.data_adapter
+        if isinstance(adapter, ArrayDataAdapter):
+            return run, adapter._inputs
+        seen = _Extremes()
+
+        def look_and_run(batches):
+            for batch in batches:
+                self.look(batch, seen.batches)
+                seen.add(batch)
+            return run(batches)
+
+        return look_and_run, seen
+
+
+class _Extremes:
+    """The largest and the smallest label of each batch, with their rows: the batches are gone when
+    the device reports a label."""
+
+    def __init__(self):
+        self.batches, self._ends = 0, []
+
+    def add(self, batch):
+        for name, array in leaves(batch):
+            if not name.startswith("y") or isinstance(array, Tensor):
+                continue
+            array = _on_host(array)
+            if array.dtype.kind in "iuf" and array.size:
+                # NaN is taken for the largest and for the smallest.
+                for index in (int(array.argmin()), int(array.argmax())):
+                    place = "{}, batch {}, row {}{}".format(
+                        name, self.batches, *_place(index, array)
+                    )
+                    self._ends.append((place, array.ravel()[index]))
+        self.batches += 1
+
+    def find(self, label):
+        for place, value in self._ends:
+            if not np.isfinite(value) if label is None else _is_beyond(value, label):
+                return place, value
+        return None
+
+
+def _is_beyond(values, label):
+    """Where a label is as far outside of the classes as the one reported, which was a float32."""
+    values = np.asarray(values).astype("float32")
+    return values >= np.float32(label) if label >= 0 else values <= np.float32(label)
+
+
+def _find(data, label):
+    """(place, value) of the first such label; of the first that is NaN or infinite for None."""
+    if isinstance(data, _Extremes):
+        return data.find(label)
+    for name, array in leaves(data):
+        if not name.startswith("y"):
+            continue
+        array = _on_host(array)
+        index = None
+        if label is None:
+            index = first_not_finite(array)
+        elif array.dtype.kind in "iuf":
+            beyond = _is_beyond(array, label).ravel()
+            index = int(beyond.argmax()) if beyond.any() else None
+        if index is not None:
+            row, element = _place(index, array)
+            return f"{name}, row {row}{element}", array.ravel()[index]
+    return None
+
+
+@contextlib.contextmanager
+def naming_rows(data):
+    """Adds the row of `data` to the engine's report of a label that is no class or no number."""
+    try:
+        yield
+    except errors.OutOfRangeError as error:
+        reported = _LABEL.search(str(error))
+        found = reported and _find(data, int(reported[1]))
+        if not found:
+            raise
+        last = reported[2]
+        raise errors.raised_here(
+            "IndexOutOfRange",
+            f"{found[0]}: the label is {found[1]}, for which the loss has no class",
+            f"labels from 0 to {last}" if last else "labels from 0 to the number of classes - 1",
+            "Correct the label, or give the last layer more units",
+        ) from error
+    except errors.InvalidArgumentError as error:
+        found = "check_finite" in str(error) and _find(data, None)
+        if not found:
+            raise
+        raise errors.raised_here(
+            "NotFinite",
+            f"{found[0]}: the label is {found[1]}, which the loss cannot use as a class",
+            "whole numbers",
+            _CURES["y"],
+        ) from error
