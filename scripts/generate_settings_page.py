@@ -30,9 +30,10 @@ begins (TF-E0503).
 | --- | --- | --- | --- | --- |
 """
 OTHERS = """
-## Variables that are no settings
+## Other variables
 
-They begin with `TRACEFIRE_` too. All but the first are for building and testing.
+They begin with `TRACEFIRE_` too but are not settings. All but `TRACEFIRE_PROVE_*` and `TRACEFIRE_INJECT_LIBRARY` are for building
+and testing.
 
 | environment variable | meaning |
 | --- | --- |
