@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tools/cli/command.h"
-#include "tools/cli/product_trial.h"
+#include "tools/cli/matmul_trial.h"
 
 namespace tracefire::cli {
 
@@ -25,10 +25,10 @@ struct WatchedGpu {
 };
 
 struct CheckResult {
-  Json doctor;                         ///< tracefire.doctor/1
-  std::vector<ProductTrial> products;  ///< Tracefire's own first
-  std::vector<std::string> command;    ///< empty where there is none
-  Json proof;                          ///< tracefire.prove/1; null where there is none
+  Json doctor;                        ///< tracefire.doctor/1
+  std::vector<MatmulTrial> products;  ///< Tracefire's own first
+  std::vector<std::string> command;   ///< empty where there is none
+  Json proof;                         ///< tracefire.prove/1; null where there is none
   std::vector<WatchedGpu> gpus;
   std::string monitor_problem;  ///< why no GPU was watched; empty where one was
   int exit_status = 0;

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "tools/cli/check.h"
-#include "tools/cli/product.h"
+#include "tools/cli/edition.h"
 #include "tools/inject/escape.h"
 
 namespace tracefire::cli {
@@ -73,7 +73,7 @@ std::string words_of(const WatchedGpu& gpu) {
   return out + ".";
 }
 
-Json product_json(const ProductTrial& trial) {
+Json product_json(const MatmulTrial& trial) {
   const bool failed = !trial.problem.empty();
   return {{"framework", trial.framework},
           {"device", text_or_null(trial.device)},
@@ -207,11 +207,11 @@ std::string see_html(const Json& doctor) {
   return out + "</ul></details>\n";
 }
 
-std::string observe_html(const std::vector<ProductTrial>& products) {
+std::string observe_html(const std::vector<MatmulTrial>& products) {
   std::string out = "<h2>2 &nbsp;Observe: a product of 5000 x 5000</h2>\n";
   if (products.empty()) return out + "<p>None was made.</p>\n";
   out += "<table>\n";
-  for (const ProductTrial& trial : products) {
+  for (const MatmulTrial& trial : products) {
     out += "<tr><td>" + mark(trial.grade()) + "</td><td>" + html_text(trial.words(), 4096);
     if (!trial.placement.empty()) out += "<br><code>" + html_text(trial.placement) + "</code>";
     out += "</td></tr>\n";
@@ -274,7 +274,7 @@ Json check_json(const Context& context, const CheckResult& result) {
   document["exit_status"] = result.exit_status;
   document["doctor"] = result.doctor;
   document["products"] = Json::array();
-  for (const ProductTrial& trial : result.products) {
+  for (const MatmulTrial& trial : result.products) {
     document["products"].push_back(product_json(trial));
   }
   document["command"] = result.command;
@@ -282,7 +282,7 @@ Json check_json(const Context& context, const CheckResult& result) {
   document["gpus"] = Json::array();
   for (const WatchedGpu& gpu : result.gpus) document["gpus"].push_back(gpu_json(gpu));
   document["monitor_problem"] = text_or_null(result.monitor_problem);
-  document["manifest"] = Json::parse(product().manifest(context.build.commit));
+  document["manifest"] = Json::parse(edition().manifest(context.build.commit));
   return document;
 }
 
@@ -301,7 +301,7 @@ std::string check_text(const CheckResult& result, const text::Look& look) {
   }
   page.heading(2, "Observe: a product of 5000 x 5000");
   if (result.products.empty()) page.line(3, "None was made.");
-  for (const ProductTrial& trial : result.products) {
+  for (const MatmulTrial& trial : result.products) {
     page.line(3, trial.words());
     if (!trial.placement.empty()) page.line(5, trial.placement);
   }

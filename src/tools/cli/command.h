@@ -89,7 +89,7 @@ struct Command {
   std::function<Action(CLI::App&)> define;
 };
 
-/// All of them, in the order of the help: the engine's (product.h), then the list in commands.cpp.
+/// All of them, in the order of the help: the engine's (edition.h), then the list in commands.cpp.
 std::vector<Command> all_commands();
 
 /// --json, in the same words everywhere.
