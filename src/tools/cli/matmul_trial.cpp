@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/product_trial.h"
+#include "tools/cli/matmul_trial.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -27,13 +27,13 @@ double peak_of(const std::string& device) {
   return 0;
 }
 
-const char* ProductTrial::grade() const {
+const char* MatmulTrial::grade() const {
   if (!problem.empty()) return "failed";
   if (peak <= 0) return "unknown";
   return flops_per_second < kSlowProduct * peak ? "slow" : "good";
 }
 
-std::string ProductTrial::words() const {
+std::string MatmulTrial::words() const {
   if (!problem.empty()) return framework + ": " + problem + ".";
   char text[256];
   std::snprintf(text, sizeof text, ": %.3g TFLOP/s on ", flops_per_second / 1e12);

@@ -11,7 +11,7 @@ inline constexpr int kProductSize = 5000;  ///< rows and columns
 /// of it; a wrong build, other work on the device or held-down clocks give less than this.
 inline constexpr double kSlowProduct = 0.25;
 
-struct ProductTrial {
+struct MatmulTrial {
   std::string framework;  ///< "Tracefire 0.1.0"
   std::string device;     ///< as the framework reports it: "/GPU:0", "cuda:0"
   std::string placement;  ///< the line of its placement log; empty where it has none
