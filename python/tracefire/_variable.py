@@ -97,7 +97,7 @@ def install(core):
     storage_hash = variable.__hash__
     methods = {
         "__hash__": lambda self: storage_hash(self),
-        "__array_priority__": core.Tensor.__array_priority__,
+        "__array_priority__": 100.0,  # as Tensor's: NumPy arrays leave operators to it
         "__format__": _format,
         "__reduce__": _reduce,
         "assign_add": _assign_add,

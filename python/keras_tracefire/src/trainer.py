@@ -24,6 +24,7 @@ from keras.src.utils.python_utils import pythonify_logs
 from keras_tracefire.src import _data
 from keras_tracefire.src import _epochs
 from keras_tracefire.src import _tensorboard
+from keras_tracefire.src._messages import argument_error
 from keras_tracefire.src._steps import Step
 from keras_tracefire.src._steps import join
 from keras_tracefire.src._steps import read
@@ -283,7 +284,7 @@ class TracefireTrainer(_Base):
         self._assert_compile_called("evaluate")
         cached = kwargs.pop("_use_cached_eval_dataset", False)
         if kwargs:
-            raise ValueError(f"Arguments not recognized: {kwargs}")
+            raise argument_error(f"Arguments not recognized: {kwargs}")
         iterator = self._eval_epoch_iterator if cached else None
         if iterator is None:
             iterator = self._iterator(
@@ -330,7 +331,7 @@ class TracefireTrainer(_Base):
         self._assert_compile_called("train_on_batch")
         if class_weight is not None:
             if sample_weight is not None:
-                raise ValueError(
+                raise argument_error(
                     "Arguments `sample_weight` and `class_weight` cannot be specified at the same "
                     f"time. Received: sample_weight={sample_weight}, class_weight={class_weight}"
                 )

@@ -11,6 +11,7 @@ from keras.src.backend.common.name_scope import name_scope as _keras_name_scope
 from keras.src.backend.common.stateless_scope import StatelessScope
 from keras.src.backend.common.symbolic_scope import SymbolicScope
 from keras_tracefire.src import missing
+from keras_tracefire.src._messages import argument_error
 from tracefire import _core
 from tracefire import _ops
 from tracefire import _dtypes
@@ -138,7 +139,7 @@ def _from_host(x, dtype):
     import numpy as np
 
     if isinstance(x, KerasTensor):
-        raise ValueError(
+        raise argument_error(
             "A KerasTensor has a shape but no value, so it cannot become a tensor. "
             f"Received: {x}. Expected: an array, a number or a tensor. "
             "Use `keras.ops` functions on KerasTensors, or wrap the code in a layer."
@@ -318,7 +319,7 @@ def scatter(indices, values, shape):
 
 def scatter_update(inputs, indices, updates, reduction=None):
     if reduction not in (None, "add", "max", "min", "mul"):
-        raise ValueError(
+        raise argument_error(
             f"Unsupported reduction: {reduction!r}. Expected: None, 'add', 'max', 'min' or 'mul'."
         )
     inputs = convert_to_tensor(inputs)
