@@ -15,7 +15,9 @@ from keras.src.trainers.data_adapters import array_slicing
 from keras.src.trainers.data_adapters import data_adapter_utils
 from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
 from keras_tracefire.src._messages import warn
+from keras_tracefire.src._steps import is_own
 from keras_tracefire.src.ops._tensor import Tensor
+from keras_tracefire.src.ops._tensor import refuse_kind
 from tracefire import errors
 
 _BLOCK = 1 << 20  # elements looked at together
@@ -185,6 +187,47 @@ def _find(data, label):
             row, element = _place(index, array)
             return f"{name}, row {row}{element}", array.ravel()[index]
     return None
+
+
+def check_arguments(x=None, batch_size=None, **_):
+    """Refuses what Keras would stumble over later, or take for something else."""
+    if x is None:
+        raise errors.raised_here(
+            "BadUsage",
+            "no data was given: x is None",
+            "arrays, a data set or a generator",
+            "Check what loaded the data",
+        )
+    whole = isinstance(batch_size, (int, np.integer)) and not isinstance(batch_size, bool)
+    if batch_size is not None and not (whole and batch_size >= 0):  # 0 is Keras's default
+        raise errors.raised_here(
+            "BadUsage",
+            f"batch_size is {batch_size!r}",
+            "a positive whole number, or None for Keras's 32",
+            "Give int(...) of what was computed",
+        )
+
+
+def check_kinds(iterator):
+    """Refuses arrays of texts, objects and dates, by the name of the argument."""
+    if isinstance(iterator.data_adapter, ArrayDataAdapter):
+        for name, array in leaves(iterator.data_adapter._inputs):
+            refuse_kind(getattr(array, "dtype", None), name)
+
+
+def check_targets(model, method, iterator, step):
+    """Refuses arrays without y where Keras's own step compares with it."""
+    adapter = iterator.data_adapter
+    if not isinstance(adapter, ArrayDataAdapter) or model._compile_loss is None:
+        return
+    _, y, _ = data_adapter_utils.unpack_x_y_sample_weight(adapter._inputs)
+    if y is None and is_own(model, step.__name__, "compute_loss"):
+        raise errors.raised_here(
+            "BadUsage",
+            f"`{method}` was called without y, which the loss of {type(model).__name__!r} needs",
+            "targets, one for each row of x",
+            "Pass y; a model that needs none is compiled without loss and calls add_loss",
+        )
 
 
 @contextlib.contextmanager

@@ -220,6 +220,7 @@ class TracefireTrainer(_Base):
             shuffle=shuffle,
             class_weight=class_weight,
         )
+        _data.check_targets(self, "fit", iterator, self.train_step)
         callbacks = self._prepare(_TRAIN, iterator, callbacks, verbose, epochs, add_history=True)
         training_logs, finished = {}, False
         callbacks.on_train_begin()
@@ -290,6 +291,7 @@ class TracefireTrainer(_Base):
             iterator = self._iterator(
                 x=x, y=y, sample_weight=sample_weight, batch_size=batch_size, steps_per_epoch=steps
             )
+        _data.check_targets(self, "evaluate", iterator, self.test_step)
         callbacks = self._prepare(_TEST, iterator, callbacks, verbose)
         callbacks.on_test_begin()
         self.reset_metrics()
@@ -365,9 +367,12 @@ class TracefireTrainer(_Base):
     # Preparation.
 
     def _iterator(self, shuffle=False, **arguments):
-        return EpochIterator(
+        _data.check_arguments(**arguments)
+        iterator = EpochIterator(
             shuffle=shuffle, steps_per_execution=self.steps_per_execution, **arguments
         )
+        _data.check_kinds(iterator)
+        return iterator
 
     def _prepare(self, mode, iterator, callbacks, verbose, epochs=1, add_history=False):
         """Builds what is missing, for a run that nobody has stopped. Returns its callbacks."""

@@ -134,6 +134,24 @@ def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
     return _from_host(x, dtype)
 
 
+# Kinds of NumPy arrays that are no tensors.
+_NO_NUMBERS = {"O": "Python objects", "U": "texts", "S": "bytes", "M": "dates", "m": "durations"}
+
+
+def refuse_kind(dtype, what):
+    """An error (TF-E0102) for a dtype of NumPy whose elements are no numbers."""
+    kind = getattr(dtype, "kind", None)
+    if kind in _NO_NUMBERS:
+        raise errors.raised_here(
+            "DTypeMismatch",
+            f"{what} holds {_NO_NUMBERS[kind]} ({dtype})",
+            "numbers or truth values",
+            "Convert it first: array.astype('float32') where it holds numbers, numbers in place of "
+            "texts (keras.utils.to_categorical, np.unique(labels, return_inverse=True))",
+            errors.InvalidArgumentError,
+        )
+
+
 def _from_host(x, dtype):
     """Arrays, nested lists of numbers, data sets of h5py, tensors of other frameworks."""
     import numpy as np
@@ -150,6 +168,7 @@ def _from_host(x, dtype):
             # Read by the engine, which says so where a number does not fit.
             return _core.tensor(x, dtype or _number_type(items))
     array = np.asarray(x)
+    refuse_kind(array.dtype, "an array that was given as a tensor")
     if dtype is None:
         # Integers keep their width. NumPy computes in float64 by habit, Keras in float32.
         dtype = _keras_result_type(array.dtype.name)
@@ -408,6 +427,8 @@ def _dynamic_indices(indices):
 
 def unstack(x, num=None, axis=0):
     x = convert_to_tensor(x)
+    if not x.shape:
+        raise argument_error("A tensor of shape () has no axis to take it apart along.")
     axis = axis % len(x.shape)
     rest = tuple(x.shape[:axis]) + tuple(x.shape[axis + 1 :])
     out = []
