@@ -33,7 +33,7 @@ class SpecKernel final : public Kernel {
 
 std::vector<KernelList> make_table() {
   std::vector<KernelList> table(OpTable::instance().rows().size());
-  for (auto family : {matmul_kernels, product_kernels, loop_kernel_specs, random_kernels,
+  for (auto family : {matmul_kernels, int_matmul_kernels, loop_kernel_specs, random_kernels,
                       reduction_kernels, movement_kernels, indexing_kernels, searching_kernels,
                       scattering_kernels, composite_kernels}) {
     for (const KernelSpec& spec : family()) {

@@ -36,7 +36,7 @@ std::vector<KernelSpec> indexing_kernels();
 std::vector<KernelSpec> scattering_kernels();
 std::vector<KernelSpec> searching_kernels();
 std::vector<KernelSpec> composite_kernels();
-std::vector<KernelSpec> product_kernels();
+std::vector<KernelSpec> int_matmul_kernels();
 std::vector<KernelSpec> random_kernels();
 
 /// Compiles together the loops of these nodes that have a kernel, for likely sizes.

@@ -18,7 +18,6 @@ enum class Trigger : uint8_t {
   kObserved,      ///< a value was read
   kNodeLimit,     ///< 256 nodes were pending
   kByteLimit,     ///< they pinned 256 MiB
-  kIdle,          ///< the device was about to run dry
   kCall,          ///< a function was called
   kScopeEnd,      ///< a device scope ended
   kExit,          ///< flush() or the end of the process

@@ -240,7 +240,7 @@ Result<GraphPtr> Engine::build_graph(const Batch& batch) {
 
 Status Engine::run_batch(Batch* batch, Trigger trigger) {
   TF_ASSIGN(GraphPtr graph, build_graph(*batch));
-  TF_ASSIGN(ProgramPtr program, program_of(graph, /*fuse=*/false));
+  TF_ASSIGN(ProgramPtr program, program_of(graph));
   RunRequest request;
   request.program = program;
   request.trigger = trigger;

@@ -73,6 +73,14 @@ void head(const Report& r, std::string& out) {
   if (r.evidence == Evidence::kSampled) out += " (by sampling)";
   if (r.evidence == Evidence::kRecorded) out += " (by Tracefire's own records)";
   out += "\n          " + folded(r.reason, 10, 10) + "\n";
+  constexpr size_t kShown = 4;
+  for (size_t i = 0; i < std::min(kShown, r.incomplete.size()); ++i) {
+    out += i == 0 ? "evidence  " : "          ";
+    out += folded((i == 0 ? "incomplete: " : "") + r.incomplete[i], 10, 10) + "\n";
+  }
+  if (r.incomplete.size() > kShown) {
+    out += formatted("          and %zu more reasons\n", r.incomplete.size() - kShown);
+  }
   if (!s.gpu_problem.empty() && r.kernel_count == 0) {
     out += "no GPU    " + folded(s.gpu_problem + " Run `tracefire doctor`.", 10, 10) + "\n";
   }

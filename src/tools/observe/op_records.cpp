@@ -26,10 +26,11 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kMostPrograms = 256;  ///< counted one by one before they are added up
 constexpr size_t kMostSteps = size_t{1} << 16;
-constexpr size_t kMostRows = 4096;  ///< told apart; the rest shares rows
-constexpr size_t kMostNames = 256;  ///< of programs
-constexpr size_t kMostText = 512;   ///< bytes of a text
-constexpr size_t kParts = 256;      ///< of the time line
+constexpr size_t kMostRows = 4096;   ///< told apart; the rest shares rows
+constexpr size_t kMostNames = 256;   ///< of programs
+constexpr size_t kMostSymbols = 16;  ///< of a row
+constexpr size_t kMostText = 512;    ///< bytes of a text
+constexpr size_t kParts = 256;       ///< of the time line
 constexpr size_t kLongestFolder = 4096 - 128;
 constexpr const char* kVarious = "(various)";
 constexpr int64_t kSecond = 1000000000;
@@ -52,7 +53,7 @@ struct Row {
   Device device;
   uint8_t placement = kOnDevice;
   std::string library, reason, precision;
-  std::vector<std::string> symbols;
+  std::map<std::string, uint64_t> symbols;  ///< kernels: how many runs launched each
   uint64_t runs = 0;
   double flops = 0, bytes = 0;
 };
@@ -118,6 +119,7 @@ class OpRecords {
                   recorder::crc32(host_, std::strlen(host_)),
                   static_cast<long long>(begun_ / 1000));
     path_ = folder_ + "/" + stem + ".ops.json";
+    listed_ = false;
   }
 
   void add(const RunEvent& event) {
@@ -199,11 +201,11 @@ class OpRecords {
         row.flops += runs * (*counts.work)[i].flops;
         row.bytes += runs * (*counts.work)[i].bytes;
         if (step.op == "matmul") row.precision = counts.program->precision;
-        for (const std::string& symbol : step.kernel_symbols) {
-          if (row.symbols.size() >= 16) break;
-          if (std::find(row.symbols.begin(), row.symbols.end(), symbol) == row.symbols.end()) {
-            row.symbols.push_back(symbol);
-          }
+        // Programs for other shapes (a last, smaller batch) may have other kernels for one row.
+        const std::set<std::string> symbols(step.kernel_symbols.begin(), step.kernel_symbols.end());
+        for (const std::string& symbol : symbols) {
+          if (row.symbols.size() >= kMostSymbols && row.symbols.count(symbol) == 0) continue;
+          row.symbols[symbol] += counts.runs[i];
         }
       }
     }
@@ -244,6 +246,12 @@ class OpRecords {
         by_choice += row.flops;
       }
       if (!row.precision.empty()) precisions.insert(row.precision);
+      Json symbols = Json::array();
+      Json launches = Json::array();
+      for (const auto& [symbol, runs] : row.symbols) {
+        symbols.push_back(symbol);
+        launches.push_back(runs);
+      }
       rows.push_back({{"op", cut(std::get<0>(key))},
                       {"layer", cut(std::get<1>(key))},
                       {"location", cut(std::get<2>(key))},
@@ -252,7 +260,8 @@ class OpRecords {
                       {"library", cut(row.library)},
                       {"placement", kPlacementNames[row.placement]},
                       {"reason", cut(row.reason)},
-                      {"symbols", row.symbols},
+                      {"symbols", symbols},
+                      {"launches", launches},
                       {"runs", row.runs},
                       {"flops", row.flops},
                       {"bytes", row.bytes}});
@@ -308,9 +317,17 @@ class OpRecords {
   }
 
   void write(bool last) {
-    const std::string text =
-        document(last).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    std::string text = document(last).dump(-1, ' ', false, Json::error_handler_t::replace);
+    text.pop_back();  // the last bracket: the check sum comes before it
+    char check[32];
+    std::snprintf(check, sizeof(check), ",\"check\":\"%08x\"}\n",
+                  recorder::crc32(text.data(), text.size()));
+    text += check;
     const recorder::QuietSignals quiet;
+    if (!listed_) {
+      recorder::list_record(folder_.c_str(), host_, path_.c_str() + folder_.size() + 1, owner_);
+      listed_ = true;
+    }
     const std::string fresh = path_ + ".new";
     const int file =
         open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -335,6 +352,7 @@ class OpRecords {
   std::mutex mutex_;
   const std::string folder_;
   std::string path_;
+  bool listed_ = false;  ///< in the list of files
   char host_[128] = "";
   long owner_ = -1;  ///< of the folder, where that is another user's and this one is root
   Totals totals_;
