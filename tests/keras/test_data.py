@@ -133,6 +133,9 @@ def test_numbers_that_are_not_finite_are_named_once(dtype, value):
         assert said.filename == __file__  # the user's line
         assert not np.isfinite(history[0].history["loss"]).any()  # as in TensorFlow
         assert warned(lambda: model.evaluate(x, y, sample_weight=weight, verbose=0)) == []
+        other = with_value(X, 0, value).astype(dtype)  # other data is named, too
+        [said] = warned(lambda: model.fit(other, TARGETS, verbose=0))
+        assert "x, row 0, element 0: the value is" in str(said.message)
         assert len(warned(lambda: regression().evaluate(x, y, sample_weight=weight, verbose=0))) == 1
         assert len(warned(lambda: regression().train_on_batch(x, y, weight))) == 1
 

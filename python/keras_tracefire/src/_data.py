@@ -82,21 +82,28 @@ def _place(index, array):
 
 
 class Watch:
-    """Says once a model and array that data is not finite, and finds the rows of wrong labels."""
+    """Says of a model's data that it is not finite, of arrays once a place, of batches once."""
 
     def __init__(self, model):
         self._model, self._said = model, set()
 
-    def look(self, data, batch=None):
-        """Warns of the first element of each array that is NaN or infinite."""
+    def look(self, data, batch=None, whole=False):
+        """Warns of the first element of each array that is NaN or infinite.
+
+        Args:
+            data: a batch, or (x, y, sample_weight).
+            batch: number of the batch, for the message.
+            whole: the data are all there is, not one batch of many.
+        """
         for name, array in leaves(data):
             # A tensor's values are on the device; its loss shows what is wrong with it.
-            if name in self._said or isinstance(array, Tensor):
+            if isinstance(array, Tensor) or (name in self._said and not whole):
                 continue
             array = _on_host(array)
             index = first_not_finite(array)
-            if index is not None:
-                self._said.add(name)
+            key = (name, index) if whole else name
+            if index is not None and key not in self._said:
+                self._said.add(key)
                 self._warn(name, array, index, batch)
 
     def _warn(self, name, array, index, batch):
@@ -117,7 +124,7 @@ class Watch:
         adapter = iterator.data_adapter
         if isinstance(adapter, ArrayDataAdapter) and not hasattr(iterator, "_tracefire_seen"):
             iterator._tracefire_seen = True
-            self.look(adapter._inputs)
+            self.look(adapter._inputs, whole=True)
 
     def watched(self, iterator, run):
         """`run` of a list of batches, which remembers and looks at what comes from a generator."""
