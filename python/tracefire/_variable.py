@@ -107,6 +107,9 @@ def install(core):
         "item": lambda self: self.read().item(),
         "tolist": lambda self: self.read().tolist(),
         "T": property(lambda self: self.read().T),
+        # What Keras's optimizers ask a variable for.
+        "constraint": property(lambda self: None),
+        "path": property(lambda self: self.name),
     }
     for name, method in methods.items():
         setattr(variable, name, method)

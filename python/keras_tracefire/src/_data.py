@@ -154,7 +154,8 @@ class _Extremes:
             if not name.startswith("y") or isinstance(array, Tensor):
                 continue
             array = _on_host(array)
-            if array.dtype.kind in "iuf" and array.size:
+            one_a_row = array.dtype.kind == "f" and array.size == len(array)
+            if array.size and (array.dtype.kind in "iu" or one_a_row):  # they may be labels
                 # NaN is taken for the largest and for the smallest.
                 for index in (int(array.argmin()), int(array.argmax())):
                     place = "{}, batch {}, row {}{}".format(

@@ -431,7 +431,24 @@ def _rows(x):
 
 
 def _as_arrays(structure):
-    """Lists of numbers become arrays; arrays and tensors stay."""
-    return tree.map_structure(
-        lambda v: v if v is None or hasattr(v, "shape") else np.asarray(v), structure
-    )
+    """Nested lists of numbers become arrays; arrays and tensors stay."""
+
+    def convert(part):
+        if isinstance(part, (list, tuple)):
+            leaves = tree.flatten(part)
+            if leaves and all(isinstance(v, (bool, int, float)) for v in leaves):
+                return _array_of(part)
+        return tree.map_structure(
+            lambda v: v if v is None or hasattr(v, "shape") else np.asarray(v), part
+        )
+
+    return tuple(convert(part) for part in structure)
+
+
+def _array_of(numbers):
+    try:
+        return np.asarray(numbers)
+    except ValueError as error:
+        raise argument_error(
+            f"The rows of a nested list differ in length: {error}. Expected: rows of one length."
+        ) from error

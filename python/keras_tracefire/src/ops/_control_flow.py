@@ -224,7 +224,7 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1):
 
 
 def _as_tensor(x):
-    return convert_to_tensor(x) if isinstance(x, (Tensor, KerasVariable)) else x
+    return convert_to_tensor(x) if isinstance(x, (Tensor, KerasVariable, _core.Variable)) else x
 
 
 def associative_scan(f, elems, reverse=False, axis=0):

@@ -123,6 +123,8 @@ def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
         dtype = standardize_dtype(dtype)
     if isinstance(x, KerasVariable):
         x = x.value
+    elif isinstance(x, _core.Variable):
+        x = x.read()
     if isinstance(x, Tensor):
         return x if dtype is None or dtype == x.dtype else _ops.cast(x, dtype=dtype)
     if isinstance(x, (bool, int, float)):
@@ -231,7 +233,7 @@ def _endless(what):
 
 
 def _holds_tensors(x):
-    return any(isinstance(i, (Tensor, KerasVariable)) for i in tree.flatten(x))
+    return any(isinstance(i, (Tensor, KerasVariable, _core.Variable)) for i in tree.flatten(x))
 
 
 def _stack_nested(x, dtype):
@@ -411,7 +413,7 @@ def _static_indices(indices):
         return [int(i) for i in indices.numpy()] if computes_now() else None
     out = []
     for index in indices:
-        if isinstance(index, (Tensor, KerasVariable)):
+        if isinstance(index, (Tensor, KerasVariable, _core.Variable)):
             if not computes_now():
                 return None
             index = convert_to_tensor(index).item()
