@@ -77,12 +77,12 @@ tracefire_program(tracefire-doctor SOURCE src/tools/doctor/main.cpp
 tracefire_program(tracefire-monitor SOURCE src/tools/monitor/main.cpp
                   ROOMS core/base backends/nvidia tools/text tools/monitor)
 if(TARGET tracefire-monitor_main)
-  target_compile_definitions(tracefire-monitor_main PRIVATE "TRACEFIRE_VERSION=\"${PROJECT_VERSION}\"")
+  add_dependencies(tracefire-monitor_main tracefire_build_info)
 endif()
 tracefire_program(tracefire-prove SOURCE src/tools/inject/main.cpp
                   ROOMS core/base backends/nvidia tools/text tools/report tools/inject)
 if(TARGET tracefire-prove_main)
-  target_compile_definitions(tracefire-prove_main PRIVATE "TRACEFIRE_VERSION=\"${PROJECT_VERSION}\"")
+  add_dependencies(tracefire-prove_main tracefire_build_info)
 endif()
 
 # What `prove` loads into other programs. It brings its own C++ library, hidden, because the host

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "build_info.h"
 #include "core/base/log.h"
 #include "tools/inject/prove.h"
 
@@ -43,7 +44,8 @@ int main(int argc, char** argv) {
     tracefire::log_line(tracefire::LogLevel::kWarning, problem.str());
   }
   tracefire::inject::ProveRequest request;
-  request.version = TRACEFIRE_VERSION;
+  request.version = tracefire::kVersion;
+  request.commit = tracefire::kCommit;
   int i = 1;
   for (; i < argc; ++i) {
     const std::string_view word = argv[i];
