@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "backends/nvidia/stack.h"
+#include "health_table.h"  // generated from schema/health.json
 
 namespace tracefire::cli {
 
@@ -30,7 +31,7 @@ double peak_of(const std::string& device) {
 const char* MatmulTrial::grade() const {
   if (!problem.empty()) return "failed";
   if (peak <= 0) return "unknown";
-  return flops_per_second < kSlowProduct * peak ? "slow" : "good";
+  return flops_per_second < health::kProductSlow * peak ? "slow" : "good";
 }
 
 std::string MatmulTrial::words() const {
@@ -43,7 +44,7 @@ std::string MatmulTrial::words() const {
                 100 * flops_per_second / peak, peak / 1e12);
   out += text;
   if (flops_per_second > peak) out += " (more than all: tensor cores, TF32)";
-  if (flops_per_second < kSlowProduct * peak) {
+  if (flops_per_second < health::kProductSlow * peak) {
     out += ". That is slow: other work on the device, clocks held down, or a wrong build";
   }
   return out + ".";
