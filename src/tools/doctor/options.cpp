@@ -70,6 +70,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
   if (!options.framework.empty() && options.error.empty()) {
     size_t at = options.framework.find("==");
     if (at != std::string::npos) options.framework_release = options.framework.substr(at + 2);
+    const std::string asked = options.framework;
     std::string id = framework_of(options.framework);
     if (id.empty())
       options.error =
@@ -77,6 +78,13 @@ Options parse_options(const std::vector<std::string>& arguments) {
           "\" is no framework that doctor knows: tensorflow, torch, jax, keras, tracefire.";
     else
       options.framework = id;
+    if (options.plan && options.error.empty()) options.spec = parse_plan_spec(asked);
+    if (options.plan && !options.spec.error.empty())
+      options.error = "--framework " + asked + ": " + options.spec.error + ".";
+    if (options.plan && id == "tracefire")
+      options.error =
+          "doctor plan knows tensorflow, torch, jax and keras; Tracefire's own wheel "
+          "brings what it needs but the driver.";
   }
   if (options.plan && options.framework.empty() && options.error.empty() && !options.help)
     options.error = "doctor plan needs --framework NAME or --framework NAME==VERSION.";
@@ -93,7 +101,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
 
 std::string usage() {
   return "usage: tracefire doctor [options]\n"
-         "       tracefire doctor plan --framework NAME[==VERSION] [options]\n"
+         "       tracefire doctor plan --framework NAME[==VERSION|>=A,<B|+BUILD] [options]\n"
          "       tracefire doctor diff A B [--json]\n"
          "Finds out why a GPU is not used, and says what to do. Changes nothing; needs neither "
          "Python nor a GPU.\n\n"
@@ -106,8 +114,9 @@ std::string usage() {
          "  --json, --html     the form of the report; text without either\n"
          "  --output FILE      write the report there, readable by its owner alone\n"
          "  --data FILE        newer version tables and rules\n\n"
-         "doctor plan --framework NAME[==VERSION] says what fits this machine before it is "
-         "installed.\n"
+         "doctor plan --framework NAME[==VERSION|>=A,<B|+BUILD] says what fits this machine before "
+         "it is installed: the newest release of the range, with the command, or which layer "
+         "speaks against it.\n"
          "doctor diff A B compares two of: a folder (/ is this machine), a report of doctor "
          "--json, "
          "a manifest;\n"

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/doctor/plan_spec.h"
+
 namespace tracefire::doctor {
 
 enum class Form { kText, kJson, kHtml };
@@ -19,6 +21,7 @@ struct Options {
   Form form = Form::kText;
   std::string root, log, python, framework, framework_release, data, output, diff_a, diff_b;
   std::map<std::string, std::string> env;
+  PlanSpec spec;      ///< of --framework, with plan
   std::string error;  ///< what is wrong with the arguments, "" where nothing is
 };
 
