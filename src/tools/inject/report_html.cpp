@@ -48,6 +48,7 @@ void head(const Report& r, std::string& out) {
         formatted("%.2f GiB", static_cast<double>(r.nvml_memory_peak) / (1 << 30)));
   }
   for (const std::string& text : r.throttling) row(out, "clocks held down by", text);
+  for (const std::string& text : r.incomplete) row(out, "evidence incomplete", text);
   out += "</table>";
 }
 
