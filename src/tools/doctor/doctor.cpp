@@ -96,10 +96,10 @@ int run(const Options& options, std::ostream& out, std::ostream& err) {
   if (root.live()) add_live_facts(root, data, &machine);
   Question question{options.python, options.framework, options.framework_release};
   if (options.plan)
-    return deliver(options,
-                   make_plan(root, data, std::move(machine), options.framework,
-                             options.framework_release, options.python),
-                   out, err);
+    return deliver(
+        options,
+        make_plan(root, data, std::move(machine), options.framework, options.spec, options.python),
+        out, err);
   Survey survey = make_survey(root, data, std::move(machine), question);
   if (!options.python.empty() && survey.environments.empty())
     return refuse(options, options.python + " is no Python and no environment that could be read.",

@@ -210,7 +210,10 @@ void read_captured(const Root& root, Machine* m) {
   };
   m->smi_text = captured("nvidia-smi.txt", 1 << 20);
   m->smi_table = parse_smi_table(m->smi_text);
-  m->smi_rows = parse_smi_csv(captured("nvidia-smi-query.csv", 1 << 20));
+  m->smi_samples = parse_smi_csv(captured("nvidia-smi-query.csv", 1 << 20));
+  m->smi_rows = latest_rows(m->smi_samples);
+  m->use_report = captured("prove.json", 8 << 20);
+  if (m->use_report.empty()) m->use_report = captured("monitor.json", 8 << 20);
   m->smi_apps = parse_smi_csv(captured("nvidia-smi-apps.csv", 1 << 20));
   m->smi_q = parse_smi_q(captured("nvidia-smi-q.txt", 1 << 20));
   std::string list = captured("nvidia-smi-L.txt", 1 << 20);

@@ -79,6 +79,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
   if (!options.framework.empty() && options.error.empty()) {
     size_t at = options.framework.find("==");
     if (at != std::string::npos) options.framework_release = options.framework.substr(at + 2);
+    const std::string asked = options.framework;
     std::string id = framework_of(options.framework);
     if (id.empty())
       options.error =
@@ -86,6 +87,13 @@ Options parse_options(const std::vector<std::string>& arguments) {
           "\" is no framework that doctor knows: tensorflow, torch, jax, keras, tracefire.";
     else
       options.framework = id;
+    if (options.plan && options.error.empty()) options.spec = parse_plan_spec(asked);
+    if (options.plan && !options.spec.error.empty())
+      options.error = "--framework " + asked + ": " + options.spec.error + ".";
+    if (options.plan && id == "tracefire")
+      options.error =
+          "doctor plan knows tensorflow, torch, jax and keras; Tracefire's own wheel "
+          "brings what it needs but the driver.";
   }
   if (options.error.empty() && (options.log == "-") + (options.data == "-") +
                                        (options.diff_a == "-") + (options.diff_b == "-") >

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/doctor/plan_spec.h"
 #include "tools/text/layout.h"
 
 namespace tracefire::doctor {
@@ -20,6 +21,7 @@ struct Options {
   Form form = Form::kText;
   std::string root, log, python, framework, framework_release, data, output, diff_a, diff_b;
   std::map<std::string, std::string> env;
+  PlanSpec spec;      ///< of --framework, with plan
   text::Look look;    ///< of text on stdout
   std::string error;  ///< what is wrong with the arguments, "" where nothing is
 };
