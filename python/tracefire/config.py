@@ -62,7 +62,7 @@ def get_soft_device_placement():
 
 
 def why_no_gpu():
-    """Why no GPU is used and how to cure it, in one line; "" where one is used."""
+    """Why no GPU is used and how to fix it, in one line; "" where one is used."""
     return _core.why_no_gpu()
 
 

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "tools/cli/check.h"
-#include "tools/cli/product.h"
+#include "tools/cli/edition.h"
 #include "tools/inject/escape.h"
 
 namespace tracefire::cli {
@@ -73,7 +73,7 @@ std::string words_of(const WatchedGpu& gpu) {
   return out + ".";
 }
 
-Json product_json(const ProductTrial& trial) {
+Json product_json(const MatmulTrial& trial) {
   const bool failed = !trial.problem.empty();
   return {{"framework", trial.framework},
           {"device", text_or_null(trial.device)},
@@ -101,31 +101,36 @@ Json gpu_json(const WatchedGpu& gpu) {
 /// Lines under headings, wrapped; a line's indent is kept where it is broken.
 class TextPage {
  public:
-  explicit TextPage(const Console& console) : console_(console) {}
-  /// "1  See: gpu-ok".
-  void heading(int number, const std::string& text) {
-    if (!out_.empty()) out_ += "\n";
-    std::string before = std::to_string(number) + "  ";
-    for (const std::string& part :
-         wrapped(printable(text), std::max(console_.prose_width() - 3, 16))) {
-      out_ += console_.styled(Style::kBold, before + part) + "\n";
-      before = "   ";
-    }
+  explicit TextPage(text::Look look) : look_(look) {
+    constexpr int kWidthOfFiles = 80;
+    if (look_.width == 0) look_.width = kWidthOfFiles;
+  }
+  /// "1  See: gpu-ok", the verdict in its colour.
+  void heading(int number, const std::string& text, const std::string& verdict = "") {
+    const std::string before = text::styled(
+        text::Style::kBold, std::to_string(number) + "  " + text + (verdict.empty() ? "" : ": "),
+        look_.color);
+    const std::string word = printable(verdict);
+    out_ += (out_.empty() ? "" : "\n") + before +
+            text::styled(text::style_of(word), word, look_.color) + "\n";
+  }
+  void finding(const std::string& severity, const std::string& kind) {
+    out_ += "   " +
+            text::styled(text::style_of(severity), printable(severity + " " + kind), look_.color) +
+            "\n";
   }
   /// `sign` stands before the first line alone.
-  void line(int indent, const std::string& text, const std::string& sign = "") {
-    const int left = indent + static_cast<int>(sign.size());
-    std::string before = std::string(static_cast<size_t>(indent), ' ') + sign;
-    for (const std::string& part :
-         wrapped(printable(text, 4096), std::max(console_.prose_width() - left, 16))) {
-      out_ += before + part + "\n";
-      before.assign(static_cast<size_t>(left), ' ');
-    }
+  void line(size_t indent, const std::string& text, const std::string& sign = "") {
+    out_ += text::paragraph(printable(text, 4096), look_.width, std::string(indent, ' ') + sign);
+  }
+  /// Has commands to copy: the terminal breaks it, which a copy does not contain.
+  void commands(size_t indent, const std::string& text) {
+    out_ += std::string(indent, ' ') + printable(text, 4096) + "\n";
   }
   std::string take() { return std::move(out_); }
 
  private:
-  const Console& console_;
+  text::Look look_;
   std::string out_;
 };
 
@@ -136,7 +141,7 @@ void program_text(const CheckResult& result, TextPage& page) {
     return;
   }
   const std::string verdict = text_of(result.proof, "verdict");
-  page.heading(3, "Monitor: " + (verdict.empty() ? "no proof" : verdict));
+  page.heading(3, "Monitor", verdict.empty() ? "no proof" : verdict);
   page.line(3, joined(result.command));
   page.line(3, end_of(result));
   if (const std::string reason = text_of(result.proof, "reason"); !reason.empty()) {
@@ -202,11 +207,11 @@ std::string see_html(const Json& doctor) {
   return out + "</ul></details>\n";
 }
 
-std::string observe_html(const std::vector<ProductTrial>& products) {
+std::string observe_html(const std::vector<MatmulTrial>& products) {
   std::string out = "<h2>2 &nbsp;Observe: a product of 5000 x 5000</h2>\n";
   if (products.empty()) return out + "<p>None was made.</p>\n";
   out += "<table>\n";
-  for (const ProductTrial& trial : products) {
+  for (const MatmulTrial& trial : products) {
     out += "<tr><td>" + mark(trial.grade()) + "</td><td>" + html_text(trial.words(), 4096);
     if (!trial.placement.empty()) out += "<br><code>" + html_text(trial.placement) + "</code>";
     out += "</td></tr>\n";
@@ -269,7 +274,7 @@ Json check_json(const Context& context, const CheckResult& result) {
   document["exit_status"] = result.exit_status;
   document["doctor"] = result.doctor;
   document["products"] = Json::array();
-  for (const ProductTrial& trial : result.products) {
+  for (const MatmulTrial& trial : result.products) {
     document["products"].push_back(product_json(trial));
   }
   document["command"] = result.command;
@@ -277,26 +282,26 @@ Json check_json(const Context& context, const CheckResult& result) {
   document["gpus"] = Json::array();
   for (const WatchedGpu& gpu : result.gpus) document["gpus"].push_back(gpu_json(gpu));
   document["monitor_problem"] = text_or_null(result.monitor_problem);
-  document["manifest"] = Json::parse(product().manifest(context.build.commit));
+  document["manifest"] = Json::parse(edition().manifest(context.build.commit));
   return document;
 }
 
-std::string check_text(const Console& console, const CheckResult& result) {
-  TextPage page(console);
-  page.heading(1, "See: " + text_of(result.doctor, "verdict"));
+std::string check_text(const CheckResult& result, const text::Look& look) {
+  TextPage page(look);
+  page.heading(1, "See", text_of(result.doctor, "verdict"));
   page.line(3, text_of(result.doctor, "summary"));
   for (const Json& finding : list_of(result.doctor, "findings")) {
     if (!is_fault(finding)) continue;
-    page.line(3, text_of(finding, "severity") + " " + text_of(finding, "kind"));
+    page.finding(text_of(finding, "severity"), text_of(finding, "kind"));
     for (const Json& line : list_of(finding, "evidence")) {
       if (line.is_string()) page.line(5, line.get<std::string>());
     }
     const std::string fix = text_of(finding, "fix");
-    if (!fix.empty()) page.line(5, "Fix: " + fix);
+    if (!fix.empty()) page.commands(5, "Fix: " + fix);
   }
   page.heading(2, "Observe: a product of 5000 x 5000");
   if (result.products.empty()) page.line(3, "None was made.");
-  for (const ProductTrial& trial : result.products) {
+  for (const MatmulTrial& trial : result.products) {
     page.line(3, trial.words());
     if (!trial.placement.empty()) page.line(5, trial.placement);
   }

@@ -45,9 +45,11 @@ bool wants_json(const std::vector<std::string>& words) {
 
 int run(Context& context) {
   std::ostringstream report, talk;
-  const int status = doctor::doctor_main(context.words, report, talk);
+  const int status = doctor::doctor_main(context.words, report, talk, context.console.look());
   context.console.print(report.str());
-  std::istringstream lines(talk.str());
+  const std::string said = talk.str();
+  if (status == kWrongUsage && !said.empty()) wrong_usage(said.substr(0, said.find('\n')));
+  std::istringstream lines(said);
   for (std::string line; std::getline(lines, line);) context.console.say(line);
   return status;
 }

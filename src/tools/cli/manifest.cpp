@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tracefire manifest`: what results are made with on this machine.
 #include "tools/cli/command.h"
-#include "tools/cli/product.h"
+#include "tools/cli/edition.h"
 
 namespace tracefire::cli {
 
@@ -25,7 +25,7 @@ Command manifest_command() {
             "changes nothing: it is always one JSON document (schema "
             "tracefire.manifest/1)");
     return [json](Context& context) -> int {
-      context.console.print(product().manifest(context.build.commit) + "\n");
+      context.console.print(edition().manifest(context.build.commit) + "\n");
       return kSuccess;
     };
   };

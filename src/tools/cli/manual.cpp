@@ -6,6 +6,7 @@
 
 #include "tools/cli/command.h"
 #include "tools/cli/common.h"
+#include "tools/text/escape.h"
 
 namespace tracefire::cli {
 namespace {
@@ -81,8 +82,8 @@ class HelpWriter {
     std::string line = "  " + term;
     const std::vector<std::string> lines = wrapped(text, width_ - static_cast<int>(column));
     size_t next = 0;
-    if (columns_of(line) + 2 <= column) {
-      line.append(column - columns_of(line), ' ');
+    if (text::display_width(line) + 2 <= column) {
+      line.append(column - text::display_width(line), ' ');
       line += lines[next++];
     }
     out_ += line + "\n";

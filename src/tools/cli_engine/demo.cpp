@@ -185,6 +185,10 @@ Command demo_command() {
       if (!options->html && !options->command.empty()) {
         wrong_usage("a program was given without --html, which reports on it.");
       }
+      if (options->json && options->json == options->html) {
+        wrong_usage("--json and --html were both given '", printable(*options->json),
+                    "'. Two files were expected.");
+      }
       if (options->json) check_output("--json", *options->json);  // not after minutes of training
       if (!options->html) return run(context, *options);
       check_output("--html", *options->html);

@@ -109,9 +109,8 @@ Command profile_command() {
   command.define = [](CLI::App& app) -> Action {
     auto options = std::make_shared<Options>();
     app.add_option("COMMAND", options->command, "the program and its arguments, after --");
-    app.add_option("--out", options->out,
-                   "keeps reports and records in a folder, which must be new or empty")
-        ->type_name("DIRECTORY");
+    add_path(app, "--out", options->out, "DIRECTORY",
+             "keeps reports and records in a folder, which must be new or empty");
     app.add_flag("--quiet", options->quiet, "prints no report");
     add_json_flag(app, options->json, "tracefire.profile/1");
     return [options](Context& context) { return profile(context, *options); };

@@ -124,9 +124,13 @@ std::vector<Difference> compare(const Snapshot& a, const Snapshot& b, const Data
 }
 
 std::string diff_text(const Snapshot& a, const Snapshot& b, const std::vector<Difference>& found,
-                      const std::vector<std::string>& untold) {
-  std::string out = summary(found) + "\n  A  " + printable(a.source) + " (" + a.form + ")\n  B  " +
-                    printable(b.source) + " (" + b.form + ")\n";
+                      const std::vector<std::string>& untold, const text::Look& look) {
+  using text::Style;
+  const auto bold = [&](const std::string& text) {
+    return text::styled(Style::kBold, text, look.color);
+  };
+  std::string out = bold(summary(found)) + "\n  A  " + printable(a.source) + " (" + a.form +
+                    ")\n  B  " + printable(b.source) + " (" + b.form + ")\n";
   struct Group {
     const char* title;
     bool (*holds)(const Difference&);
@@ -141,20 +145,24 @@ std::string diff_text(const Snapshot& a, const Snapshot& b, const std::vector<Di
     std::string why;
     for (const Difference& one : found) {
       if (!group.holds(one)) continue;
-      if (!any) out += std::string("\n") + group.title + "\n";
+      if (!any) out += "\n" + bold(group.title) + "\n";
       any = true;
-      if (one.why != why && !one.why.empty()) out += "  " + printable(one.why) + "\n";
+      if (one.why != why && !one.why.empty())
+        out += text::paragraph(printable(one.why), look.width, "  ");
       why = one.why;
-      out += "    " + printable(one.name) + ": " + printable(shown(one.a)) + " -> " +
-             printable(shown(one.b)) + "\n";
+      out += text::paragraph(
+          printable(one.name) + ": " + printable(shown(one.a)) + " -> " + printable(shown(one.b)),
+          look.width, "    ");
     }
   }
   if (!untold.empty()) {
     std::vector<std::string> names;
     for (size_t i = 0; i < untold.size() && i < 12; ++i) names.push_back(printable(untold[i]));
-    out += "\nTold by one side only, so not compared: " + join(names, ", ") +
-           (untold.size() > 12 ? " and " + std::to_string(untold.size() - 12) + " more" : "") +
-           "\n";
+    out += "\n" + text::paragraph("Told by one side only, so not compared: " + join(names, ", ") +
+                                      (untold.size() > 12
+                                           ? " and " + std::to_string(untold.size() - 12) + " more"
+                                           : ""),
+                                  look.width);
   }
   return out;
 }

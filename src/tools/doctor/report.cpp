@@ -42,27 +42,50 @@ Report made_safe(Report report) {
   return report;
 }
 
-// One line a sentence, so that each can be found again in the JSON; the terminal breaks lines.
-std::string as_text(const Report& report) {
-  std::string out = report.verdict + "\n" + report.summary + "\n";
+std::string as_text(const Report& report, const text::Look& look) {
+  using text::Style;
+  std::string out;
+  auto line = [&](const std::string& text, const char* indent) {
+    out += text::paragraph(text, look.width, indent);
+  };
+  // A fix has commands to copy: the terminal breaks it, which a copy does not contain.
+  auto fix = [&](const std::string& text) { out += "  " + text + "\n"; };
+  auto heading = [&](const std::string& text, const char* indent = "") {
+    out += indent + text::styled(Style::kBold, text, look.color) + "\n";
+  };
+  out += text::styled(text::style_of(report.verdict), report.verdict, look.color) + "\n";
+  line(report.summary, "");
   // Whoever is in trouble reads the first lines: the one cause, and what to do about it.
   const Finding* cause = cause_of(report);
-  if (cause != nullptr && !cause->fix.empty()) out += "\nFix\n  " + cause->fix + "\n";
+  if (cause != nullptr && !cause->fix.empty()) {
+    out += "\n";
+    heading("Fix");
+    fix(cause->fix);
+  }
   bool notes = false;
   for (const Finding& finding : report.findings) {
-    if (!finding.fault() && !notes) out += "\nNotes\n";
-    notes |= !finding.fault();
-    if (finding.fault())
-      out +=
-          "\n" + finding.severity + " " + finding.kind + " (" + percent(finding.confidence) + ")\n";
-    else
-      out += "  " + finding.kind + "\n";
-    for (const std::string& line : finding.evidence)
-      out += (finding.fault() ? "  " : "    ") + line + "\n";
-    if (!finding.fix.empty() && &finding != cause) out += "  Fix\n  " + finding.fix + "\n";
+    if (finding.fault()) {
+      out += "\n" +
+             text::styled(text::style_of(finding.severity), finding.severity + " " + finding.kind,
+                          look.color) +
+             " (" + percent(finding.confidence) + ")\n";
+    } else {
+      if (!notes) {
+        out += "\n";
+        heading("Notes");
+      }
+      notes = true;
+      line(finding.kind, "  ");
+    }
+    for (const std::string& text : finding.evidence) line(text, finding.fault() ? "  " : "    ");
+    if (!finding.fix.empty() && &finding != cause) {
+      heading("Fix", "  ");
+      fix(finding.fix);
+    }
   }
-  out += "\nWhat is here\n";
-  for (const std::string& line : report.inventory) out += "  " + line + "\n";
+  out += "\n";
+  heading("What is here");
+  for (const std::string& text : report.inventory) line(text, "  ");
   return out;
 }
 

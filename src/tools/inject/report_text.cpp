@@ -65,11 +65,12 @@ std::string cut(const std::string& text, size_t width) {
   return text.substr(0, end) + "...";
 }
 
-void head(const Report& r, std::string& out) {
+void head(const Report& r, const text::Look& look, std::string& out) {
   const Session& s = *r.session;
   std::string command;
   for (const std::string& word : s.command) command += (command.empty() ? "" : " ") + word;
-  out += formatted("verdict   %s", place_name(r.place));
+  const std::string place = place_name(r.place);
+  out += "verdict   " + text::styled(text::style_of(place), place, look.color);
   if (r.evidence == Evidence::kSampled) out += " (by sampling)";
   if (r.evidence == Evidence::kRecorded) out += " (by Tracefire's own records)";
   out += "\n          " + folded(r.reason, 10, 10) + "\n";
@@ -224,9 +225,9 @@ void processes(const Report& r, std::string& out) {
 
 }  // namespace
 
-std::string report_text(const Report& r) {
+std::string report_text(const Report& r, const text::Look& look) {
   std::string out;
-  head(r, out);
+  head(r, look, out);
   operations(r, out);
   kernels(r, out);
   copies(r, out);

@@ -63,20 +63,6 @@ Status set_serve(Options& o, const std::string& text) {
   return text.empty() ? Status() : parse_address(text, &o.host, &o.port);
 }
 
-Status set_color(Options& o, const std::string& text) {
-  if (text == "auto") {
-    o.color = ColorChoice::kAuto;
-  } else if (text == "always") {
-    o.color = ColorChoice::kAlways;
-  } else if (text == "never") {
-    o.color = ColorChoice::kNever;
-  } else {
-    return error(ErrorCode::kBadUsage, "--color: ", shown(text),
-                 " is not known. Expected auto, always or never.");
-  }
-  return {};
-}
-
 Status set_alerts(Options& o, const std::string& text) {
   TF_ASSIGN(o.alerts, parse_alerts(text));
   return {};
@@ -139,8 +125,6 @@ constexpr OptionRow kRows[] = {
      }},
     {"What to show", "--help-query-gpu", "", "", false, false, "List the fields of --query-gpu.",
      [](O& o, S&) { return flag(o.query_help); }},
-    {"What to show", "--color", "", "WHEN", false, false,
-     "auto (the default), always or never. NO_COLOR and TERM=dumb are respected.", set_color},
     {"What to show", "--read-only", "", "", false, false, "The live view cannot end processes.",
      [](O& o, S&) { return flag(o.read_only); }},
     {"When", "--every", ",-l,--loop", "TIME", false, false,
@@ -190,23 +174,6 @@ constexpr UsageExample kExamples[] = {
     {"tracefire monitor --query-gpu=timestamp,name,utilization.gpu,memory.used --format=csv",
      "The columns of nvidia-smi."},
 };
-
-const OptionRow* find_option(const std::string& name) {
-  for (const OptionRow& row : kRows) {
-    if (name == row.name) return &row;
-    const std::string aliases = std::string(row.aliases) + ",";
-    if (aliases.size() > 1 && aliases.find("," + name + ",") != std::string::npos) return &row;
-  }
-  return nullptr;
-}
-
-Status unknown_option(const std::string& name) {
-  std::vector<std::string_view> names;
-  for (const OptionRow& row : kRows) names.push_back(row.name);
-  const std::string close = closest_name(name, names);
-  return error(ErrorCode::kBadUsage, "there is no option ", shown(name), ".",
-               close.empty() ? "" : " Did you mean " + close + "?", " See --help.");
-}
 
 }  // namespace
 
@@ -273,6 +240,10 @@ Status check_options(Options& o) {
   };
   if (o.json && o.csv) return both("--json", "--csv");
   if (o.metrics && (o.json || o.csv)) return both("--metrics", "--json or --csv");
+  if (o.query_help &&
+      (o.json || o.csv || o.metrics || o.serve || !o.query.empty() || !o.log.empty())) {
+    return both("--help-query-gpu", "any other output");
+  }
   if (o.once && o.serve) return both("--once", "--serve");
   if (o.once && !o.log.empty()) return both("--once", "--log");
   if (!o.query.empty() && (o.json || o.csv || o.metrics || o.serve || !o.log.empty())) {
@@ -289,75 +260,6 @@ Status check_options(Options& o) {
     for (int i = 0; i < health::kAlertCount; ++i) o.alerts.insert(static_cast<health::Alert>(i));
   }
   return {};
-}
-
-Result<Options> parse_options(const std::vector<std::string>& arguments, bool* help) {
-  Options options;
-  *help = false;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    std::string name = arguments[i];
-    if (name == "--help" || name == "-h") {
-      *help = true;
-      return options;
-    }
-    std::optional<std::string> value;
-    const size_t equals = name.find('=');
-    if (equals != std::string::npos && name.rfind("--", 0) == 0) {
-      value = name.substr(equals + 1);
-      name.resize(equals);
-    }
-    const OptionRow* row = find_option(name);
-    if (row == nullptr) return unknown_option(name);
-    const bool is_flag = row->value[0] == '\0';
-    if (is_flag && value) {
-      return error(ErrorCode::kBadUsage, row->name, " takes no value.");
-    }
-    if (!is_flag && !value) {
-      const bool more = i + 1 < arguments.size() && arguments[i + 1].rfind('-', 0) != 0;
-      if (more) {
-        value = arguments[++i];
-      } else if (!row->optional_value) {
-        return error(ErrorCode::kBadUsage, row->name, " needs a value: ", row->name, " ",
-                     row->value, ".");
-      }
-    }
-    TF_RETURN_IF_ERROR(row->set(options, value.value_or("")));
-  }
-  TF_RETURN_IF_ERROR(check_options(options));
-  return options;
-}
-
-std::string help_text() {
-  std::string text =
-      "usage: tracefire monitor [options]\n\n"
-      "Shows what the GPUs of this machine do: a live view in a terminal, one look as text, JSON "
-      "or\n"
-      "CSV, a log, a web page with metrics for Prometheus, alerts. Reads NVML, for any "
-      "framework.\n";
-  std::string group;
-  for (const OptionRow& row : kRows) {
-    if (group != row.group) text += std::string("\n") + row.group + "\n";
-    group = row.group;
-    std::string left = std::string("  ") + row.name;
-    std::string aliases = row.aliases;
-    for (size_t at = aliases.find(','); at != std::string::npos; at = aliases.find(',', at + 2)) {
-      aliases.insert(at + 1, " ");
-    }
-    left += aliases;
-    if (row.value[0] != '\0') {
-      left +=
-          row.optional_value ? std::string(" [") + row.value + "]" : std::string(" ") + row.value;
-    }
-    text += print("%-30s %s\n", left.c_str(), row.help);
-  }
-  text += "  --help, -h                     This text.\n\nExamples\n";
-  for (const UsageExample& example : kExamples) {
-    text += std::string("  ") + example.command + "\n      " + example.words + "\n";
-  }
-  return text +
-         "\nExit status: 0; 1 where NVML could not be read, with an answer that says why; 2 for "
-         "wrong\n"
-         "usage; 3 where --fail-on-alert saw an alert.\n";
 }
 
 }  // namespace tracefire::monitor

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the program with the engine has beside the tools.
-#include "tools/cli/product.h"
+#include "tools/cli/edition.h"
 
 #include "tracefire/config.h"
 #include "tracefire/observe.h"
@@ -10,7 +10,7 @@ namespace tracefire::cli {
 Command demo_command();
 Command devices_command();
 Command profile_command();
-ProductTrial try_product(const std::string& version);
+MatmulTrial try_matmul(const std::string& version);
 
 namespace {
 
@@ -18,8 +18,8 @@ std::vector<Command> engine_commands() {
   return {demo_command(), devices_command(), profile_command()};
 }
 
-std::vector<ProductLibrary> libraries() {
-  std::vector<ProductLibrary> out;
+std::vector<EngineLibrary> libraries() {
+  std::vector<EngineLibrary> out;
   for (LibraryDescription& library : list_libraries()) {
     out.push_back({std::move(library.name), std::move(library.version), std::move(library.path)});
   }
@@ -28,8 +28,8 @@ std::vector<ProductLibrary> libraries() {
 
 }  // namespace
 
-const Product& product() {
-  static const Product with_engine = {
+const Edition& edition() {
+  static const Edition with_engine = {
       true,
       TRACEFIRE_HAS_CUDA != 0,
       "deep learning that can prove where it ran",
@@ -43,7 +43,7 @@ const Product& product() {
       [](const std::string& commit) {
         return manifest({commit, {}, true});
       },
-      &try_product,
+      &try_matmul,
       &why_no_gpu};
   return with_engine;
 }
