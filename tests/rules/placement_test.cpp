@@ -39,8 +39,9 @@ TEST_CASE("strings live on the host beside a graph on the device, by design") {
   CHECK(out[1].device().str() == "/CPU:0");
   const Proof after = proof();
   REQUIRE(find_row(after, "string_length") != nullptr);
-  CHECK(find_row(after, "string_length")->placement == "host by design");
-  CHECK(after.verdict == (default_device().kind == Device::kGpu ? "on-gpu" : "on-cpu"));
+  CHECK(find_row(after, "string_length")->placement == Placement::kHostByDesign);
+  CHECK(after.verdict ==
+        (default_device().kind == Device::kGpu ? Verdict::kOnGpu : Verdict::kOnCpu));
 }
 
 TEST_CASE("one program spans two devices with a copy between") {
@@ -147,15 +148,15 @@ TEST_CASE("soft placement falls back with a reason and lowers the verdict; stric
   const Tensor a = Tensor::of(std::vector<float>(64 * 64, 1.0f), {64, 64});
   reset_proof();
   CHECK(op("matmul", {a, a}).values<float>()[0] == 64);
-  CHECK(proof().verdict == "on-gpu");
+  CHECK(proof().verdict == Verdict::kOnGpu);
   mask_ops("GPU", {"sin"});
   reset_proof();
   CHECK(op("matmul", {op("sin", {a}), a}).values<float>()[0] ==
         doctest::Approx(64 * std::sin(1.0)).epsilon(1e-3));  // TF32
   const Proof soft = proof();
-  CHECK(soft.verdict == "partly-on-gpu");
+  CHECK(soft.verdict == Verdict::kPartlyOnGpu);
   REQUIRE(find_row(soft, "sin") != nullptr);
-  CHECK(find_row(soft, "sin")->placement == "fallen back");
+  CHECK(find_row(soft, "sin")->placement == Placement::kFellBack);
   set_soft_device_placement(false);
   std::string text;
   CHECK(error_of([&] { op("sin", {a}).values<float>(); }, &text) == 202);

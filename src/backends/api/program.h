@@ -6,16 +6,9 @@
 #include <vector>
 
 #include "backends/api/device_backend.h"
+#include "tracefire/placement.h"
 
 namespace tracefire {
-
-/// Why a step runs where it runs. Only kFellBack lowers the verdict.
-enum class Placement : uint8_t {
-  kOnDevice,      ///< on the device the program was placed on
-  kHostByDesign,  ///< strings, host calls, shape arithmetic: the host is their place
-  kByUser,        ///< put on the CPU by the user's device scope
-  kFellBack,      ///< wanted on the GPU, no kernel accepted
-};
 
 enum class StepKind : uint8_t {
   kKernel,    ///< kernel->bind()->run()

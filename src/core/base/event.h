@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tracefire/placement.h"
 #include "tracefire/device.h"
 #include "tracefire/export.h"
 
@@ -35,7 +36,7 @@ struct StepRecord {
   Device device;
   std::string kernel;     ///< "cublaslt_matmul"
   std::string library;    ///< "cuBLASLt 13.1"
-  uint8_t placement = 0;  ///< backends/api Placement, in its order
+  Placement placement = Placement::kOnDevice;
   std::string reason;     ///< why it fell back; empty otherwise
   std::vector<std::string> refusals;
   std::string location;                     ///< "train.py:12"
