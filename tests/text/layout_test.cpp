@@ -15,6 +15,7 @@ TEST_CASE("text: lines are broken between words and count columns") {
   CHECK(wrapped("\u4e2d\u6587\u5b57", 4) == Lines{"\u4e2d\u6587", "\u5b57"});  // two columns each
   CHECK(wrapped("\u4e2d\u6587", 1) == Lines{"\u4e2d", "\u6587"});  // as narrow as it can be
   CHECK(wrapped("e\u0301e\u0301e\u0301", 2) == Lines{"e\u0301e\u0301", "e\u0301"});
+  CHECK(wrapped("a abcdefgh b", 3, false) == Lines{"a", "abcdefgh", "b"});
   CHECK(prefix_of_width("", 3) == 0);
   CHECK(prefix_of_width("abc", 0) == 1);
 }
@@ -22,6 +23,8 @@ TEST_CASE("text: lines are broken between words and count columns") {
 TEST_CASE("text: a paragraph keeps its indent, and is one line without a width") {
   CHECK(paragraph("one two three four five", 20, "- ") == "- one two three four\n  five\n");
   CHECK(paragraph("one two three four five", 0, "  ") == "  one two three four five\n");
+  CHECK(paragraph("one two three four five six", 20, "  ", 2) ==
+        "  one two three\n    four five six\n");
   CHECK(paragraph("", 20, "  ") == "  \n");
 }
 

@@ -41,7 +41,7 @@ Json parsed(const std::string& text) {
 }
 
 int see(const Options& options, const Console& console, CheckResult* result) {
-  if (!options.quiet) console.say("1 of 3: seeing what is here");
+  if (!options.quiet) console.say("1 of 3: looking at this machine");
   std::vector<std::string> words = {"--json"};
   if (options.no_tests) words.push_back("--no-tests");
   if (!options.framework.empty()) words.push_back("--framework=" + options.framework);
@@ -104,7 +104,7 @@ MatmulTrial try_matmul_apart(const std::string& version) {
 
 void observe(const Options& options, const Context& context, CheckResult* result) {
   if (!options.no_tests && edition().try_matmul != nullptr) {
-    if (!options.quiet) context.console.say("2 of 3: a product of 5000 x 5000, observed");
+    if (!options.quiet) context.console.say("2 of 3: computing a matrix product of 5000 x 5000");
     result->products.push_back(try_matmul_apart(context.build.version));
   }
   if (!result->doctor.contains("inventory")) return;
@@ -226,7 +226,7 @@ class PrivateFolder {
 };
 
 int monitor_program(const Options& options, const Context& context, CheckResult* result) {
-  if (!options.quiet) context.console.say("3 of 3: running the program, recorded and watched");
+  if (!options.quiet) context.console.say("3 of 3: running the program, recorded and monitored");
   const PrivateFolder folder;
   inject::ProveRequest request;
   request.command = options.command;
@@ -281,7 +281,7 @@ void add_options(CLI::App& app, Options& o) {
              "asks the doctor about one framework");
   add_choice(app, "--require", o.require, {"on-gpu", "partly-on-gpu"},
              "the exit status is 3 where the program succeeded but the verdict is less");
-  app.add_flag("--no-tests", o.no_tests, "does not try out the GPU, and makes no product");
+  app.add_flag("--no-tests", o.no_tests, "does not try the GPU out and computes no matrix product");
   app.add_flag("--quiet", o.quiet, "prints no page and says nothing of its steps");
 }
 
@@ -290,9 +290,10 @@ void add_options(CLI::App& app, Options& o) {
 Command check_command() {
   Command command;
   command.name = "check";
-  command.summary = "checks on one page whether the GPU can be used, is used, and is kept busy";
+  command.summary = "checks whether the GPU can be used, is used and is kept busy";
   command.text = {
-      "Three steps. See: what `tracefire doctor` finds here. Observe: a product of 5000 x 5000 in "
+      "Three steps. See: what `tracefire doctor` finds here. Observe: a matrix product of 5000 x "
+      "5000 in "
       "Tracefire and, on a machine with a GPU, in each framework that the doctor found, with the "
       "device that it reports, judged by its rate against the device's peak. Monitor: the program "
       "after --, run unchanged under `tracefire prove` while the GPUs are watched.",
@@ -300,7 +301,7 @@ Command check_command() {
       "gpu-ok, 1 gpu-broken, 3 gpu-degraded, 4 cpu-only. With one, the program keeps standard "
       "output, the page goes to standard error, and the exit status is the program's own, 126, 127 "
       "or 128 + n as with `tracefire prove`. Without a GPU the program runs all the same."};
-  command.examples = {{"tracefire check", "This machine, and where a product runs."},
+  command.examples = {{"tracefire check", "This machine, and where a matrix product runs."},
                       {"tracefire check --html check.html -- python train.py --epochs 1",
                        "Everything about a run, kept as a page."},
                       {"tracefire check --require on-gpu --json -- python train.py > check.json",

@@ -5,6 +5,7 @@
 #include "tools/cli/check.h"
 #include "tools/cli/edition.h"
 #include "tools/inject/escape.h"
+#include "tools/report/page.h"
 
 namespace tracefire::cli {
 namespace {
@@ -32,6 +33,10 @@ std::string joined(const std::vector<std::string>& words) {
 std::string capital(std::string text) {
   if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] -= 'a' - 'A';
   return text;
+}
+
+std::string sentence(const std::string& text) {
+  return capital(text) + (text.empty() || text.ends_with('.') ? "" : ".");
 }
 
 /// How the program ended; check's own status is another one where --require was missed.
@@ -107,12 +112,16 @@ class TextPage {
   }
   /// "1  See: gpu-ok", the verdict in its colour.
   void heading(int number, const std::string& text, const std::string& verdict = "") {
-    const std::string before = text::styled(
-        text::Style::kBold, std::to_string(number) + "  " + text + (verdict.empty() ? "" : ": "),
-        look_.color);
+    if (!out_.empty()) out_ += "\n";
+    std::string before = std::to_string(number) + "  ";
+    for (const std::string& part :
+         text::wrapped(text + (verdict.empty() ? "" : ":"), std::max(look_.width - 3, 16))) {
+      out_ += before + text::styled(text::Style::kBold, part, look_.color);
+      before = "\n   ";
+    }
     const std::string word = printable(verdict);
-    out_ += (out_.empty() ? "" : "\n") + before +
-            text::styled(text::style_of(word), word, look_.color) + "\n";
+    out_ +=
+        (word.empty() ? "" : " ") + text::styled(text::style_of(word), word, look_.color) + "\n";
   }
   void finding(const std::string& severity, const std::string& kind) {
     out_ += "   " +
@@ -145,7 +154,7 @@ void program_text(const CheckResult& result, TextPage& page) {
   page.line(3, joined(result.command));
   page.line(3, end_of(result));
   if (const std::string reason = text_of(result.proof, "reason"); !reason.empty()) {
-    page.line(3, capital(reason) + ".");
+    page.line(3, sentence(reason));
   }
   if (const std::string problem = text_of(result.proof, "gpu_problem"); !problem.empty()) {
     page.line(3, "No GPU: " + problem);
@@ -168,20 +177,6 @@ void program_text(const CheckResult& result, TextPage& page) {
 
 using inject::html_text;
 
-constexpr char kStyle[] =
-    "body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;max-width:62em;padding:0 1em;"
-    "color:#1b1f24;background:#fff}h1{font-size:1.5em}h2{font-size:1.2em;margin-top:1.8em}"
-    "table{border-collapse:collapse;width:100%}td,th{padding:.3em .6em;text-align:left;"
-    "border-bottom:1px solid #d8dee4;vertical-align:top}"
-    "code{font:12px/1.5 ui-monospace,monospace;overflow-wrap:anywhere;white-space:pre-wrap}"
-    ".v{display:inline-block;padding:.1em .6em;border-radius:.3em;color:#fff;font-size:.85em;"
-    "background:#57606a}.gpu-ok,.on-gpu,.good,.healthy{background:#1a7f37}"
-    ".gpu-degraded,.partly-on-gpu,.slow,.fair{background:#9a6700}"
-    ".gpu-broken,.on-cpu,.failed,.low,.idle{background:#cf222e}"
-    "svg{width:100%;height:5em}details{margin-top:.6em}"
-    "@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}"
-    "td,th{border-color:#30363d}}";
-
 std::string mark(const std::string& word) {
   return "<span class=\"v " + html_text(word) + "\">" + html_text(word) + "</span>";
 }
@@ -197,7 +192,9 @@ std::string see_html(const Json& doctor) {
     }
     out += "</ul>";
     const std::string fix = text_of(finding, "fix");
-    if (!fix.empty()) out += "<p>Fix: <code>" + html_text(fix, 4096) + "</code></p>";
+    if (!fix.empty()) {
+      out += "<p>Fix</p><code class=block>" + html_text(fix, 4096) + "</code>";
+    }
     out += "\n";
   }
   out += "<details><summary>What is here</summary><ul>\n";
@@ -208,8 +205,8 @@ std::string see_html(const Json& doctor) {
 }
 
 std::string observe_html(const std::vector<MatmulTrial>& products) {
-  std::string out = "<h2>2 &nbsp;Observe: a product of 5000 x 5000</h2>\n";
-  if (products.empty()) return out + "<p>None was made.</p>\n";
+  std::string out = "<h2>2 &nbsp;Observe: a matrix product of 5000 x 5000</h2>\n";
+  if (products.empty()) return out + "<p>Left out.</p>\n";
   out += "<table>\n";
   for (const MatmulTrial& trial : products) {
     out += "<tr><td>" + mark(trial.grade()) + "</td><td>" + html_text(trial.words(), 4096);
@@ -232,7 +229,7 @@ std::string busy_svg(const WatchedGpu& gpu) {
                   kHeight * (1 - busy));
     points += text;
   }
-  return "<svg viewBox=\"0 0 1000 80\" preserveAspectRatio=\"none\" role=\"img\"><title>" +
+  return "<svg viewBox=\"0 0 1000 80\" role=\"img\"><title>" +
          html_text("busy share of GPU " + std::to_string(gpu.index) + " while the program ran") +
          "</title><rect width=\"1000\" height=\"80\" fill=\"#8b949e22\"/><polygon points=\"" +
          points + " 1000,80\" fill=\"#1a7f37\"/></svg>";
@@ -244,7 +241,7 @@ std::string program_html(const CheckResult& result) {
   std::string out = "<h2>3 &nbsp;Monitor " + mark(verdict.empty() ? "no proof" : verdict) +
                     "</h2>\n<p><code>" + html_text(joined(result.command), 4096) +
                     "</code></p>\n<p>" + end_of(result) + " " +
-                    html_text(capital(text_of(result.proof, "reason")), 4096) + "</p>\n";
+                    html_text(sentence(text_of(result.proof, "reason")), 4096) + "</p>\n";
   const std::string problem = text_of(result.proof, "gpu_problem");
   if (!problem.empty()) out += "<p>No GPU: " + html_text(problem, 4096) + "</p>\n";
   for (const WatchedGpu& gpu : result.gpus) {
@@ -257,7 +254,7 @@ std::string program_html(const CheckResult& result) {
   const Json& advice = list_of(result.proof, "advice");
   if (!advice.empty()) out += "<h2>What to do next</h2>\n<ol>\n";
   for (const Json& one : advice) {
-    out += "<li>" + html_text(text_of(one, "finding"), 4096) + "<ul>";
+    out += "<li>" + html_text(capital(text_of(one, "finding")), 4096) + "<ul>";
     for (const Json& action : list_of(one, "actions")) {
       if (action.is_string()) out += "<li>" + html_text(action.get<std::string>(), 4096) + "</li>";
     }
@@ -299,8 +296,8 @@ std::string check_text(const CheckResult& result, const text::Look& look) {
     const std::string fix = text_of(finding, "fix");
     if (!fix.empty()) page.commands(5, "Fix: " + fix);
   }
-  page.heading(2, "Observe: a product of 5000 x 5000");
-  if (result.products.empty()) page.line(3, "None was made.");
+  page.heading(2, "Observe: a matrix product of 5000 x 5000");
+  if (result.products.empty()) page.line(3, "Left out.");
   for (const MatmulTrial& trial : result.products) {
     page.line(3, trial.words());
     if (!trial.placement.empty()) page.line(5, trial.placement);
@@ -310,13 +307,9 @@ std::string check_text(const CheckResult& result, const text::Look& look) {
 }
 
 std::string check_html(const CheckResult& result) {
-  return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-         "'unsafe-inline'\"><meta name=\"viewport\" content=\"width=device-width\">"
-         "<title>tracefire check</title><style>" +
-         std::string(kStyle) + "</style></head><body>\n<h1>tracefire check</h1>\n<p>" + utc_now() +
-         "</p>\n" + see_html(result.doctor) + observe_html(result.products) + program_html(result) +
-         "</body></html>\n";
+  return report::page("tracefire check", "<h1>tracefire check</h1>\n<p>" + utc_now() + "</p>\n" +
+                                             see_html(result.doctor) +
+                                             observe_html(result.products) + program_html(result));
 }
 
 }  // namespace tracefire::cli

@@ -8,7 +8,7 @@ namespace tracefire::cli {
 Command manifest_command() {
   Command command;
   command.name = "manifest";
-  command.summary = "prints what results are made with here, to be kept beside them or compared";
+  command.summary = "prints what results are made with: versions, devices, settings";
   command.text = {
       "Prints one JSON document: the version and commit of tracefire, the platform, the driver, "
       "every GPU, NVIDIA's libraries with their versions and files, the precision, and the "

@@ -65,6 +65,8 @@ std::string heading_of(const OptionPage& option) {
   return text;
 }
 
+constexpr size_t kTextColumn = 22, kSummaryColumn = 14;
+
 class HelpWriter {
  public:
   HelpWriter(const Console& console) : console_(console), width_(console.prose_width()) {}
@@ -77,8 +79,7 @@ class HelpWriter {
     out_ += "\n" + console_.styled(Style::kBold, text) + "\n";
   }
   /// A term with its text beside it, or below it where the term is long.
-  void entry(const std::string& term, const std::string& text) {
-    const size_t column = kTextColumn;
+  void entry(const std::string& term, const std::string& text, size_t column = kTextColumn) {
     std::string line = "  " + term;
     const std::vector<std::string> lines = wrapped(text, width_ - static_cast<int>(column));
     size_t next = 0;
@@ -104,7 +105,6 @@ class HelpWriter {
   std::string take() { return std::move(out_); }
 
  private:
-  static constexpr size_t kTextColumn = 22;
   const Console& console_;
   const int width_;
   std::string out_;
@@ -185,7 +185,9 @@ std::string help_text(const Manual& manual, const CommandPage& page, const Conso
   const bool program = page.name.empty();
   if (program) {
     help.heading("commands:");
-    for (const CommandPage& command : manual.commands) help.entry(command.name, command.summary);
+    for (const CommandPage& command : manual.commands) {
+      help.entry(command.name, command.summary, kSummaryColumn);
+    }
   }
   if (program) {
     help.options("options:", page, [](const OptionPage&) { return true; });

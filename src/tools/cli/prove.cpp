@@ -59,7 +59,7 @@ void add_options(CLI::App& app, Options& o) {
 Command prove_command() {
   Command command;
   command.name = "prove";
-  command.summary = "runs any program and proves whether it used the GPU, and what held it up";
+  command.summary = "proves whether a program used the GPU, and shows what slowed it";
   command.text = {
       "Runs a program and its children, unchanged, with a library that records what the CUDA "
       "driver reports: which kernels ran in which process and how long, copies, memory, the time "

@@ -54,7 +54,7 @@ void print_text(const Context& context) {
 Command version_command() {
   Command command;
   command.name = "version";
-  command.summary = "shows the versions of tracefire, its build and the libraries it uses";
+  command.summary = "shows the version of Tracefire, its build and its libraries";
   command.text = {
       "Shows the version, the commit it was built from (with +changes where files differed), the "
       "compiler, and the libraries in use with the versions that they tell themselves: what a "

@@ -35,7 +35,8 @@ const Edition& edition() {
       "deep learning that can prove where it ran",
       "Tracefire traces every computation into a graph, compiles it, places it on a GPU or the CPU "
       "and runs it; what ran where is recorded and can be proven.",
-      {{"tracefire devices",
+      {{"tracefire demo", "Trains a small network here and says where it ran."},
+       {"tracefire devices",
         "What work can run on here, and if that is no GPU, why and what helps."},
        {"tracefire explain TF-E0101", "What an error means and what to do about it."}},
       &engine_commands,

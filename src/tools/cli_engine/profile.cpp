@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tracefire profile`: runs a Tracefire program and says where its time and memory go.
+// `tracefire profile`: shows where a Tracefire program spends time and memory.
 #include <cstdio>
 #include <filesystem>
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "tools/doctor/text.h"
+#include "tools/report/page.h"
 #include "tools/text/redact.h"
 
 namespace tracefire::doctor {
@@ -77,7 +78,8 @@ std::string as_text(const Report& report, const text::Look& look) {
       notes = true;
       line(finding.kind, "  ");
     }
-    for (const std::string& text : finding.evidence) line(text, finding.fault() ? "  " : "    ");
+    for (const std::string& text : finding.evidence)
+      out += text::paragraph(text, look.width, finding.fault() ? "  " : "    ", 2);
     if (!finding.fix.empty() && &finding != cause) {
       heading("Fix", "  ");
       fix(finding.fix);
@@ -85,7 +87,8 @@ std::string as_text(const Report& report, const text::Look& look) {
   }
   out += "\n";
   heading("What is here");
-  for (const std::string& text : report.inventory) line(text, "  ");
+  for (const std::string& text : report.inventory)
+    out += text::paragraph(text, look.width, "  ", 4);
   return out;
 }
 
@@ -107,25 +110,12 @@ std::string as_json(const Report& report) {
 }
 
 std::string as_html(const Report& report) {
-  std::string out =
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>tracefire doctor: " +
-      html_text(report.verdict) +
-      "</title>\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-      "style-src 'unsafe-inline'\">\n<style>\n"
-      "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 "
-      "1rem;color:#1b1b1b;background:#fff}\n"
-      "code{font:14px/1.5 "
-      "ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere;display:block;background:"
-      "#f3f3f3;padding:.6rem;border-radius:4px}\n"
-      "section{border-left:4px solid #888;padding:.1rem 1rem;margin:1rem "
-      "0}.error{border-color:#b3261e}.warning{border-color:#9a6700}\n"
-      "@media "
-      "(prefers-color-scheme:dark){body{color:#e6e6e6;background:#141414}code{background:#222}}\n</"
-      "style></head><body>\n";
-  out += "<h1>" + html_text(report.verdict) + "</h1>\n<p>" + html_text(report.summary) + "</p>\n";
+  const std::string verdict = html_text(report.verdict);
+  std::string out = "<h1>tracefire doctor <span class=\"v " + verdict + "\">" + verdict +
+                    "</span></h1>\n<p>" + html_text(report.summary) + "</p>\n";
   const Finding* cause = cause_of(report);
   if (cause != nullptr && !cause->fix.empty())
-    out += "<p>Fix</p><code>" + html_text(cause->fix) + "</code>\n";
+    out += "<h2>Fix</h2><code class=block>" + html_text(cause->fix) + "</code>\n";
   for (const Finding& finding : report.findings) {
     out += "<section class=\"" + html_text(finding.severity) + "\"><h2>" + html_text(finding.kind) +
            "</h2>\n<p>" + html_text(finding.severity) + ", " + percent(finding.confidence) +
@@ -133,12 +123,12 @@ std::string as_html(const Report& report) {
     for (const std::string& line : finding.evidence) out += "<li>" + html_text(line) + "</li>\n";
     out += "</ul>\n";
     if (!finding.fix.empty() && &finding != cause)
-      out += "<p>Fix</p><code>" + html_text(finding.fix) + "</code>\n";
+      out += "<p>Fix</p><code class=block>" + html_text(finding.fix) + "</code>\n";
     out += "</section>\n";
   }
   out += "<h2>What is here</h2>\n<ul>\n";
   for (const std::string& line : report.inventory) out += "<li>" + html_text(line) + "</li>\n";
-  return out + "</ul>\n</body></html>\n";
+  return report::page("tracefire doctor: " + report.verdict, out + "</ul>\n");
 }
 
 }  // namespace tracefire::doctor

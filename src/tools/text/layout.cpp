@@ -44,7 +44,7 @@ std::string styled(Style style, std::string_view text, bool color) {
   return begin + std::string(text) + (begin.empty() ? "" : "\033[0m");
 }
 
-std::vector<std::string> wrapped(std::string_view text, int width) {
+std::vector<std::string> wrapped(std::string_view text, int width, bool cut_words) {
   const size_t most = static_cast<size_t>(std::max(width, 1));
   std::vector<std::string> lines(1);
   while (!text.empty()) {
@@ -58,7 +58,7 @@ std::vector<std::string> wrapped(std::string_view text, int width) {
     } else if (used > 0) {
       lines.back() += ' ';
     }
-    while (display_width(word) > most) {
+    while (cut_words && display_width(word) > most) {
       const size_t part = prefix_of_width(word, most);
       lines.back() += word.substr(0, part);
       lines.emplace_back();
@@ -69,11 +69,12 @@ std::vector<std::string> wrapped(std::string_view text, int width) {
   return lines;
 }
 
-std::string paragraph(std::string_view text, int width, std::string_view before) {
+std::string paragraph(std::string_view text, int width, std::string_view before, size_t hang) {
   if (width <= 0) return std::string(before) + std::string(text) + "\n";
-  const size_t indent = display_width(before);
+  const size_t indent = display_width(before) + hang;
   std::string begin(before), out;
-  for (const std::string& line : wrapped(text, std::max(width - static_cast<int>(indent), 16))) {
+  for (const std::string& line :
+       wrapped(text, std::max(width - static_cast<int>(indent), 16), false)) {
     out += begin + line + "\n";
     begin.assign(indent, ' ');
   }

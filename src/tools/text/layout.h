@@ -25,12 +25,14 @@ const char* sequence(Style style);
 /// The text between the sequences of its style, where `color`; otherwise as it is.
 std::string styled(Style style, std::string_view text, bool color);
 
-/// The text in lines of at most `width` columns, broken between words; a longer word is cut. At
-/// least one line, which is empty where the text is.
-std::vector<std::string> wrapped(std::string_view text, int width);
+/// The text in lines of at most `width` columns, broken between words; a longer word is cut, or
+/// has a line of its own. At least one line, which is empty where the text is.
+std::vector<std::string> wrapped(std::string_view text, int width, bool cut_words = true);
 
 /// wrapped(), each line with its end: the first begins with `before`, the others with as many
-/// blanks. With a width of 0 it is one line. At least 16 columns are kept for the text.
-std::string paragraph(std::string_view text, int width, std::string_view before = "");
+/// blanks and `hang` more. Words, such as paths, stay whole. With a width of 0 it is one line. At
+/// least 16 columns are kept for the text.
+std::string paragraph(std::string_view text, int width, std::string_view before = "",
+                      size_t hang = 0);
 
 }  // namespace tracefire::text
