@@ -54,10 +54,11 @@ install: build
 	@cmake --install $(BUILD) --component cpp --prefix "$(abspath $(PREFIX))" > $(BUILD)/install.log
 	@echo "installed below $(DESTDIR)$(abspath $(PREFIX)); the files are listed in $(BUILD)/install.log"
 
-# PYTHON names the Python that the wheel is for, not the one of .venv.
+# PYTHON names the Python that the wheel is for, not the one of .venv; GLIBC the oldest C library that
+# it runs with (2.28; host for the system's own).
 wheel:
 	@env -u PYTHON scripts/setup
-	@.venv/bin/python scripts/make_wheel $(if $(PYTHON),--python $(PYTHON))
+	@.venv/bin/python scripts/make_wheel $(if $(PYTHON),--python $(PYTHON)) $(if $(GLIBC),--glibc $(GLIBC))
 
 dist: setup
 	@scripts/make_dist
