@@ -142,6 +142,10 @@ void program_text(const CheckResult& result, TextPage& page) {
   if (const std::string reason = text_of(result.proof, "reason"); !reason.empty()) {
     page.line(3, capital(reason) + ".");
   }
+  for (const Json& why : list_of(result.proof, "incomplete")) {
+    if (why.is_string())
+      page.line(3, "The evidence is incomplete: " + why.get<std::string>() + ".");
+  }
   if (const std::string problem = text_of(result.proof, "gpu_problem"); !problem.empty()) {
     page.line(3, "No GPU: " + problem);
   }
@@ -173,7 +177,8 @@ constexpr char kStyle[] =
     "background:#57606a}.gpu-ok,.on-gpu,.good,.healthy{background:#1a7f37}"
     ".gpu-degraded,.partly-on-gpu,.slow,.fair{background:#9a6700}"
     ".gpu-broken,.on-cpu,.failed,.low,.idle{background:#cf222e}"
-    "svg{width:100%;height:5em}details{margin-top:.6em}"
+    "svg{width:100%;height:5em}.axis{display:flex;justify-content:space-between;margin:0;"
+    "font-size:.8em;opacity:.75}details{margin-top:.6em}"
     "@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}"
     "td,th{border-color:#30363d}}";
 
@@ -230,7 +235,12 @@ std::string busy_svg(const WatchedGpu& gpu) {
   return "<svg viewBox=\"0 0 1000 80\" preserveAspectRatio=\"none\" role=\"img\"><title>" +
          html_text("busy share of GPU " + std::to_string(gpu.index) + " while the program ran") +
          "</title><rect width=\"1000\" height=\"80\" fill=\"#8b949e22\"/><polygon points=\"" +
-         points + " 1000,80\" fill=\"#1a7f37\"/></svg>";
+         points +
+         " 1000,80\" fill=\"#1a7f37\"/></svg><p class=\"axis\"><span>start</span>"
+         "<span>busy share of GPU " +
+         std::to_string(gpu.index) +
+         ", 0 to 100 %</span>"
+         "<span>end</span></p>";
 }
 
 std::string program_html(const CheckResult& result) {
@@ -238,8 +248,15 @@ std::string program_html(const CheckResult& result) {
   const std::string verdict = text_of(result.proof, "verdict");
   std::string out = "<h2>3 &nbsp;Monitor " + mark(verdict.empty() ? "no proof" : verdict) +
                     "</h2>\n<p><code>" + html_text(joined(result.command), 4096) +
-                    "</code></p>\n<p>" + end_of(result) + " " +
-                    html_text(capital(text_of(result.proof, "reason")), 4096) + "</p>\n";
+                    "</code></p>\n<p>" + end_of(result) + "</p>\n";
+  const std::string reason = text_of(result.proof, "reason");
+  if (!reason.empty()) out += "<p>" + html_text(capital(reason), 4096) + ".</p>\n";
+  for (const Json& why : list_of(result.proof, "incomplete")) {
+    if (why.is_string()) {
+      out +=
+          "<p>The evidence is incomplete: " + html_text(why.get<std::string>(), 4096) + ".</p>\n";
+    }
+  }
   const std::string problem = text_of(result.proof, "gpu_problem");
   if (!problem.empty()) out += "<p>No GPU: " + html_text(problem, 4096) + "</p>\n";
   for (const WatchedGpu& gpu : result.gpus) {

@@ -16,6 +16,7 @@ constexpr char kStyle[] =
     "td,th{padding:.25em .6em;text-align:left;border-bottom:1px solid #d8dee4;vertical-align:top}"
     "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}"
     "code{font:12px ui-monospace,monospace;overflow-wrap:anywhere}"
+    "code.whole{overflow-wrap:normal}"
     ".v{display:inline-block;padding:.1em .6em;border-radius:.3em;color:#fff}"
     ".on-gpu{background:#1a7f37}.partly-on-gpu{background:#9a6700}.on-cpu{background:#cf222e}"
     ".unknown{background:#57606a}svg{width:100%;height:auto}"
