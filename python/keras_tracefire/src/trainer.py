@@ -25,6 +25,7 @@ from keras_tracefire.src import _data
 from keras_tracefire.src import _epochs
 from keras_tracefire.src import _tensorboard
 from keras_tracefire.src._messages import argument_error
+from keras_tracefire.src._saving import write_manifest
 from keras_tracefire.src._steps import Step
 from keras_tracefire.src._steps import join
 from keras_tracefire.src._steps import read
@@ -62,6 +63,11 @@ class TracefireTrainer(_Base):
         self.predict_function = None
         self._say_why = _epochs.OnceAModel(self)
         self._watch = _data.Watch(self)
+
+    def save_assets(self, dir_path):
+        """What `model.save` keeps beside the weights: the manifest of this process, as
+        assets/tracefire_manifest.json in the .keras file. Loading needs it not."""
+        write_manifest(dir_path)
 
     # Steps. One batch each; traced as they are.
 

@@ -156,6 +156,10 @@ void program_text(const CheckResult& result, TextPage& page) {
   if (const std::string reason = text_of(result.proof, "reason"); !reason.empty()) {
     page.line(3, sentence(reason));
   }
+  for (const Json& why : list_of(result.proof, "incomplete")) {
+    if (why.is_string())
+      page.line(3, "The evidence is incomplete: " + why.get<std::string>() + ".");
+  }
   if (const std::string problem = text_of(result.proof, "gpu_problem"); !problem.empty()) {
     page.line(3, "No GPU: " + problem);
   }
@@ -232,7 +236,12 @@ std::string busy_svg(const WatchedGpu& gpu) {
   return "<svg viewBox=\"0 0 1000 80\" role=\"img\"><title>" +
          html_text("busy share of GPU " + std::to_string(gpu.index) + " while the program ran") +
          "</title><rect width=\"1000\" height=\"80\" fill=\"#8b949e22\"/><polygon points=\"" +
-         points + " 1000,80\" fill=\"#1a7f37\"/></svg>";
+         points +
+         " 1000,80\" fill=\"#1a7f37\"/></svg><p class=\"axis\"><span>start</span>"
+         "<span>busy share of GPU " +
+         std::to_string(gpu.index) +
+         ", 0 to 100 %</span>"
+         "<span>end</span></p>";
 }
 
 std::string program_html(const CheckResult& result) {
@@ -240,8 +249,15 @@ std::string program_html(const CheckResult& result) {
   const std::string verdict = text_of(result.proof, "verdict");
   std::string out = "<h2>3 &nbsp;Monitor " + mark(verdict.empty() ? "no proof" : verdict) +
                     "</h2>\n<p><code>" + html_text(joined(result.command), 4096) +
-                    "</code></p>\n<p>" + end_of(result) + " " +
-                    html_text(sentence(text_of(result.proof, "reason")), 4096) + "</p>\n";
+                    "</code></p>\n<p>" + end_of(result) + "</p>\n";
+  const std::string reason = text_of(result.proof, "reason");
+  if (!reason.empty()) out += "<p>" + html_text(sentence(reason), 4096) + "</p>\n";
+  for (const Json& why : list_of(result.proof, "incomplete")) {
+    if (why.is_string()) {
+      out +=
+          "<p>The evidence is incomplete: " + html_text(why.get<std::string>(), 4096) + ".</p>\n";
+    }
+  }
   const std::string problem = text_of(result.proof, "gpu_problem");
   if (!problem.empty()) out += "<p>No GPU: " + html_text(problem, 4096) + "</p>\n";
   for (const WatchedGpu& gpu : result.gpus) {

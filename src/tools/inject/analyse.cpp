@@ -419,7 +419,8 @@ std::string words_of_comparison(const OpReport& ops) {
   const std::string all = std::to_string(ops.kernels_compared);
   if (ops.kernels_agreeing == ops.kernels_compared) {
     return "the driver recorded each of the " + all +
-           " kernels that Tracefire's executor launched, as often as the executor says or more";
+           " kernels that Tracefire's executor launched" +
+           (ops.counted ? ", as often as the executor says or more" : "");
   }
   return "the driver recorded " + std::to_string(ops.kernels_agreeing) + " of the " + all +
          " kernels that Tracefire's executor launched as often as the executor says; fewer "
@@ -604,6 +605,11 @@ Report analyse(const Session& session, const std::vector<ProcessRecord>& records
       report.processes.back().command = redacted(printable(command, 512));
     }
   }
+  std::stable_sort(report.processes.begin(), report.processes.end(),
+                   [](const ProcessFigure& a, const ProcessFigure& b) {
+                     return static_cast<uint64_t>(a.record->rank) <
+                            static_cast<uint64_t>(b.record->rank);  // without a rank: last
+                   });
   add_kernels(report, records);
   add_copies(report, records);
   report.ops = join_ops(records);

@@ -52,7 +52,8 @@ class Join {
         const double part =
             row.runs > 0 ? static_cast<double>(count) / static_cast<double>(row.runs) : 1;
         claims[row.symbols[i]].push_back({&figure, weight_of(row) * part});
-        launches[row.symbols[i]] += count;
+        launches[row.symbols[i]] += i < row.launches.size() ? count : 0;
+        report_.counted &= i < row.launches.size();
       }
     }
     for (const ProgramRow& p : ops.programs) {
@@ -131,7 +132,7 @@ class Join {
   void compare(const std::string& kernel, uint64_t recorded, uint64_t launched) {
     constexpr size_t kMostText = 400;
     ++report_.kernels_compared;
-    if (recorded >= launched) {
+    if (recorded >= std::max<uint64_t>(launched, 1)) {
       ++report_.kernels_agreeing;
     } else if (report_.fewer.size() < kMostText) {
       report_.fewer += (report_.fewer.empty() ? "" : ", ") + printable(kernel, 80) + " (" +

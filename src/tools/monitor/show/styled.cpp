@@ -10,6 +10,12 @@ Line& Line::add(std::string_view text, Style style) {
   return *this;
 }
 
+Line& Line::add(const Line& other) {
+  spans_.insert(spans_.end(), other.spans_.begin(), other.spans_.end());
+  width_ += other.width_;
+  return *this;
+}
+
 Line& Line::cell(std::string_view text, size_t width, Style style, bool right) {
   const std::string shown = cut_to_width(escape(text, Sink::kTerminal), width);
   const std::string blanks(width - std::min(width, display_width(shown)), ' ');

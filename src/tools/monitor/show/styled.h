@@ -22,6 +22,7 @@ struct Span {
 class Line {
  public:
   Line& add(std::string_view text, Style style = Style::kPlain);
+  Line& add(const Line& other);
   /// Exactly `width` columns: cut, or filled with blanks on the right or on the left.
   Line& cell(std::string_view text, size_t width, Style style = Style::kPlain, bool right = false);
   Line& fill_to(size_t column);
