@@ -140,6 +140,13 @@ class GradientTape:
             upstream = [_zeros(o) if g is None else g for g, o in zip(upstream, call.outputs)]
             grads = call.gradient(*upstream)
             grads = grads if isinstance(grads, (list, tuple)) else [grads]
+            if len(grads) != len(call.arguments):
+                raise errors.raised_here(
+                    "BadAttribute",
+                    f"the gradient of a custom_gradient function returned {len(grads)} values",
+                    f"{len(call.arguments)}, one for each argument",
+                    "Return None for an argument without a gradient",
+                )
             for argument, grad in zip(call.arguments, grads):
                 if argument is not None and grad is not None:
                     targets.append(argument)

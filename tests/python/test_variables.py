@@ -171,3 +171,12 @@ def test_jacobians_have_a_row_for_each_element_of_the_target():
         y = x * 2
     with pytest.raises(RuntimeError, match="TF-E0502.*persistent"):
         once.jacobian(y, x)
+
+
+def test_a_gradient_of_ones_own_gives_one_value_for_each_argument():
+    double = tracefire.custom_gradient(lambda x: (x * 2, lambda d: (d, d)))
+    x = tracefire.tensor(1.0)
+    with tracefire.GradientTape() as tape:
+        y = double(x)
+    with pytest.raises(errors.InvalidArgumentError, match="TF-E0103.*returned 2 values. Expected: 1"):
+        tape.gradient(y, x)
