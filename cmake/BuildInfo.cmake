@@ -4,12 +4,15 @@
 set(commit "")
 find_program(git_command git)
 if(git_command AND EXISTS "${SOURCE_DIR}/.git")  # not the repository that an archive lies in
-  execute_process(COMMAND "${git_command}" rev-parse --short=12 HEAD WORKING_DIRECTORY "${SOURCE_DIR}"
+  # A checkout of another user (a container's root builds it) is asked all the same: this build runs
+  # its scripts anyway.
+  set(git "${git_command}" -c "safe.directory=${SOURCE_DIR}")
+  execute_process(COMMAND ${git} rev-parse --short=12 HEAD WORKING_DIRECTORY "${SOURCE_DIR}"
                   OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed ERROR_QUIET)
   if(failed)
     set(commit "")
   else()
-    execute_process(COMMAND "${git_command}" status --porcelain --untracked-files=no
+    execute_process(COMMAND ${git} -c core.fsmonitor=false status --porcelain --untracked-files=no
                     WORKING_DIRECTORY "${SOURCE_DIR}" OUTPUT_VARIABLE changes ERROR_QUIET)
     if(changes)
       string(APPEND commit "+changes")

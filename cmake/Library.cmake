@@ -19,5 +19,7 @@ set_target_properties(tracefire PROPERTIES LINK_DEPENDS "${PROJECT_SOURCE_DIR}/c
 if(TRACEFIRE_STATIC_RUNTIME)
   target_link_options(tracefire PRIVATE ${static_runtime})
 endif()
-set_target_properties(tracefire PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+# Before 1.0 every minor version may change the C++ interface.
+set_target_properties(tracefire PROPERTIES VERSION ${PROJECT_VERSION}
+                      SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 add_library(Tracefire::tracefire ALIAS tracefire)

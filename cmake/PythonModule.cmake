@@ -65,7 +65,8 @@ install(TARGETS tracefire_python LIBRARY DESTINATION tracefire COMPONENT python)
 install(TARGETS tracefire_inject LIBRARY DESTINATION tracefire COMPONENT python)
 # The program lies in the package; `tracefire_program` is what pip's command of that name calls.
 install(PROGRAMS "$<TARGET_FILE:tracefire_program>" RENAME tracefire DESTINATION tracefire/bin COMPONENT python)
-install(FILES "${PROJECT_SOURCE_DIR}/python/tracefire_program.py" DESTINATION . COMPONENT python)
+install(FILES "${PROJECT_SOURCE_DIR}/python/tracefire_program.py" "${PROJECT_SOURCE_DIR}/python/tracefire_keras.py"
+        DESTINATION . COMPONENT python)
 # The file itself under the name it is looked for: wheels hold no links.
 install(FILES "$<TARGET_FILE:tracefire>" RENAME "$<TARGET_SONAME_FILE_NAME:tracefire>"
         DESTINATION tracefire COMPONENT python)

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tracefire/data.h"
+#include "tracefire/ops.h"
 #include "tracefire/optim.h"
 #include "tracefire/ref.h"
 #include "tracefire/tensor.h"
@@ -57,13 +58,17 @@ TRACEFIRE_API Initializer he_uniform(std::optional<uint32_t> seed = {});
 /// Normal, cut at two standard deviations, with a variance of 2 / fan_in after the cut.
 TRACEFIRE_API Initializer he_normal(std::optional<uint32_t> seed = {});
 
-/// Any function of a tensor.
-using ActivationFunction = std::function<Tensor(const Tensor&)>;
-TRACEFIRE_API Tensor relu(const Tensor& x);
-TRACEFIRE_API Tensor tanh(const Tensor& x);
-TRACEFIRE_API Tensor sigmoid(const Tensor& x);
-/// Along the last axis.
-TRACEFIRE_API Tensor softmax(const Tensor& x);
+/// Any function of a tensor; of one that works along an axis (softmax, log_softmax), the last axis.
+struct ActivationFunction : std::function<Tensor(const Tensor&)> {
+  using std::function<Tensor(const Tensor&)>::function;
+  ActivationFunction(Tensor (*along)(const Tensor& x, int64_t axis))  // NOLINT: given by its name
+      : std::function<Tensor(const Tensor&)>([along](const Tensor& x) { return along(x, -1); }) {}
+};
+// The operations themselves, so that a call that finds both names is not ambiguous.
+using tracefire::relu;
+using tracefire::sigmoid;
+using tracefire::softmax;
+using tracefire::tanh;
 /// x Phi(x), with the error function (Hendrycks, Gimpel 2016).
 TRACEFIRE_API Tensor gelu(const Tensor& x);
 

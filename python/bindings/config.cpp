@@ -55,7 +55,10 @@ class Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
   ~Context() { close(); }
-  void enter() { scopes_.push_back(std::make_unique<Scope>(arg_)); }
+  void enter() {
+    // Entering a device scope may start the devices.
+    scopes_.push_back(unlocked([&] { return std::make_unique<Scope>(arg_); }));
+  }
   void close() {
     if (scopes_.empty()) return;
     // Leaving a device scope runs what is pending.
@@ -167,7 +170,7 @@ void bind_config(nb::module_& m) {
   bind_context<DeviceContext>(m, "DeviceScope", "Operations inside are placed on the device.")
       .def("__init__", [](DeviceContext* self, nb::handle device) {
         new (self) DeviceContext(device_of(device));
-      }, nb::arg("device"));
+      }, nb::arg("device").none());
   bind_context<NameContext>(m, "NameScope", "Prefixes the names of operations.")
       .def("__init__", [](NameContext* self, const std::string& name) {
         new (self) NameContext(name);

@@ -198,19 +198,22 @@ void bind_variable_class(nb::module_& m) {
             Tensor value = make_tensor(initial, optional_dtype(dtype), device_of(device), false);
             new (self) Variable(value, std::move(name), trainable);
           },
-          nb::arg("initial"), nb::arg("name") = "", nb::arg("trainable") = true,
+          nb::arg("initial").none(), nb::arg("name") = "", nb::arg("trainable") = true,
           nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none())
       .def(
           "read", [](const Variable& v) { return v.read(); },
           "The value at this point of the program.")
       .def(
           "assign",
-          [](const Variable& v, nb::handle value) {
+          [](nb::handle self, nb::handle value) {
+            const Variable& v = *nb::inst_ptr<Variable>(self);
             const Tensor tensor =
                 is_tensor(value) ? *nb::inst_ptr<Tensor>(value) : make_tensor(value, v.dtype());
             v.assign(tensor);
+            return nb::borrow(self);
           },
-          nb::arg("value"), "Numbers and arrays take the variable's dtype; tensors must have it.")
+          nb::arg("value").none(),
+          "Numbers and arrays take the variable's dtype; tensors must have it. Returns the variable.")
       .def("numpy", [](const Variable& v) { return nb::cast(v.read()).attr("numpy")(); })
       .def(
           "__array__",
@@ -222,13 +225,13 @@ void bind_variable_class(nb::module_& m) {
       .def_prop_ro("trainable", &Variable::trainable)
       .def_prop_ro("shape", [](const Variable& v) { return shape_tuple(v.shape()); })
       .def_prop_ro("dtype", [](const Variable& v) { return dtype_text(v.dtype()); })
+      .def_prop_ro("ndim", [](const Variable& v) { return v.shape().rank(); })
+      .def_prop_ro("size",
+                   [](const Variable& v) {
+                     const Tensor value = v.read();
+                     return unlocked([&] { return value.element_count(); });
+                   })
       .def_prop_ro("device", [](const Variable& v) { return v.device().str(); })
-      .def(
-          "__eq__",
-          [](const Variable& a, nb::handle b) {
-            return nb::isinstance<Variable>(b) && a == *nb::inst_ptr<Variable>(b);
-          },
-          "Whether both are the same storage.")
       .def("__hash__", [](const Variable& v) { return std::hash<const void*>()(v.slot().get()); })
       .def("__repr__", [](const Variable& v) {
         return "<Variable '" + v.name() + "': shape=" + v.shape().str() +

@@ -189,15 +189,24 @@ class _Finder(importlib.abc.MetaPathFinder):
         return spec
 
 
+def _too_late():
+    from tracefire import errors
+
+    chosen = getattr(sys.modules.get("keras.src.backend.config"), "_BACKEND", "another one")
+    return errors.raised_here(
+        "BadUsage",
+        f"Keras was imported before the backend tracefire could be, and has chosen {chosen!r}",
+        "KERAS_BACKEND=tracefire in the environment or in os.environ before `import keras`",
+        "Where the package was not installed by pip, `import tracefire` before `import keras`, too",
+        errors.ImportedTooLateError,
+    )
+
+
 def install():
     """Takes effect for Keras modules imported from now on."""
     # keras.config.set_backend() forgets all modules named keras*, this one too; the finder stays.
     if any(getattr(finder, "tracefire_keras", False) for finder in sys.meta_path):
         return
     if "keras.src.backend" in sys.modules:
-        raise ImportError(
-            "keras_tracefire was imported after Keras, which has chosen its backend by then. "
-            "Expected: KERAS_BACKEND=tracefire in the environment when Python starts, or "
-            "`import keras_tracefire` before `import keras`."
-        )
+        raise _too_late()
     sys.meta_path.insert(0, _Finder())

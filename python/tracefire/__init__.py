@@ -2,13 +2,16 @@
 """Tracefire: train and run neural networks, and know where the work was done.
 
 Importing this package imports neither NumPy nor Keras. Keras programs need no line of it: with
-`KERAS_BACKEND=tracefire` in the environment, unmodified Keras runs on Tracefire.
+`KERAS_BACKEND=tracefire` in the environment, set before Keras is imported, unmodified Keras runs on
+Tracefire.
 """
 
-import os as _os
+import sys as _sys
 
+import tracefire_keras as _tracefire_keras
 from tracefire import _core
 from tracefire import _operators
+from tracefire import _variable
 from tracefire import config
 from tracefire import debugging
 from tracefire import errors
@@ -25,11 +28,13 @@ from tracefire._manifest import manifest
 from tracefire._tape import GradientTape
 from tracefire._tape import custom_gradient
 
-if _os.environ.get("KERAS_BACKEND") == "tracefire":
-    import keras_tracefire  # noqa: F401 - teaches Keras our name before it is imported
+_tracefire_keras.install()
+if "keras" in _sys.modules and _tracefire_keras.is_wanted():
+    import keras_tracefire  # noqa: F401 - says so if Keras was imported without it
 
 __version__ = _core.__version__
 _operators.install(_core)
+_variable.install(_core)
 
 
 def device(name):

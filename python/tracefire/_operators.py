@@ -11,13 +11,15 @@ from tracefire import errors
 
 def _operands(a, b):
     """Both operands as tensors of one dtype, or None if `b` is nothing a tensor combines with."""
+    if isinstance(b, _core.Variable):
+        b = b.read()
     if isinstance(b, _core.Tensor):
         dtype = _dtypes.promote(a.dtype, b.dtype)
     elif isinstance(b, (bool, int, float, complex)):
         dtype = _dtypes.promote_scalar(a.dtype, b)
         b = _core.tensor(b, dtype)
     elif hasattr(b, "__array__") or isinstance(b, (list, tuple)):
-        if hasattr(b, "assign"):  # a variable knows better which value it has now
+        if hasattr(b, "assign"):  # a Keras variable knows better which value it has now
             return None
         given, b = b, _core.tensor(b)
         # NumPy arrays are 64 bits wide by habit rather than by choice.
@@ -70,7 +72,7 @@ def _binary(row, on_bool=None, division=False):
 
 def _matmul(a, b):
     if len(a.shape) == 0 or len(b.shape) == 0:
-        raise TypeError(f"@ needs tensors of rank 1 or more; got shapes {a.shape} and {b.shape}")
+        raise errors.coded("DTypeMismatch", f"@ needs tensors of rank 1 or more; got shapes {a.shape} and {b.shape}")
     x = _ops.reshape(a, shape=(1,) + tuple(a.shape)) if len(a.shape) == 1 else a
     y = _ops.reshape(b, shape=tuple(b.shape) + (1,)) if len(b.shape) == 1 else b
     out = _ops.matmul(x, y)
@@ -94,7 +96,7 @@ def _reflected_matmul(a, b):
 
 def _iterate(tensor):
     if not tensor.shape:
-        raise TypeError("iteration over a tensor of rank 0")
+        raise errors.coded("DTypeMismatch", "iteration over a tensor of rank 0")
     return (tensor[i] for i in range(tensor.shape[0]))
 
 
@@ -136,6 +138,15 @@ _COMPARE = {
 }
 
 
+def _divmod(a, b):
+    quotient = a // b
+    return NotImplemented if quotient is NotImplemented else (quotient, a % b)
+
+
+def _reflected_divmod(a, b):
+    return (b // a, b % a)
+
+
 def _compare(row):
     def run(a, b):
         pair = _operands(a, b)
@@ -158,6 +169,8 @@ def install(core):
         "__hash__": object.__hash__,
         "__matmul__": _matmul_operator,
         "__rmatmul__": _reflected_matmul,
+        "__divmod__": _divmod,
+        "__rdivmod__": _reflected_divmod,
         "__neg__": lambda x: _ops.neg(x),
         "__pos__": lambda x: x,
         "__abs__": lambda x: _ops.abs(x),

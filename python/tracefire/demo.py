@@ -6,7 +6,7 @@ usage: python -m tracefire.demo [--epochs N] [--batch N] [--seed N] [--json FILE
 The 1,797 digits of 8 x 8 pixels that scikit-learn ships (UCI Optical Recognition of Handwritten
 Digits); every fifth row is kept for the test. Talk goes to stderr, results to stdout; the last two
 lines are `accuracy 0.NNNN` and `verdict WORD`. Exits 1 below an accuracy of 0.95 or without a
-verdict.
+verdict, and says why; 130 where Ctrl-C ended it.
 """
 
 import argparse
@@ -19,6 +19,7 @@ os.environ["KERAS_BACKEND"] = "tracefire"
 import keras_tracefire  # noqa: E402, F401
 import tracefire  # noqa: E402
 from tracefire import _core  # noqa: E402
+from tracefire import errors  # noqa: E402
 
 LEAST_ACCURACY = 0.95
 VERDICTS = ("on-gpu", "partly-on-gpu", "on-cpu")
@@ -43,12 +44,13 @@ class Bar:
     """One line a tenth of the work; on a terminal, a bar that moves."""
 
     def __init__(self, epochs):
-        self.epochs = epochs
+        self.epochs, self.done, self.last = epochs, 0, ""
         self.moves = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
     def show(self, epoch, logs):
-        done = epoch + 1
-        text = f"epoch {done:3d}/{self.epochs}  loss {logs['loss']:.4f}  accuracy {logs['accuracy']:.4f}"
+        done = self.done = epoch + 1
+        self.last = f"loss {logs['loss']:.4f}  accuracy {logs['accuracy']:.4f}"
+        text = f"epoch {done:3d}/{self.epochs}  {self.last}"
         if self.moves:
             width = 30 * done // self.epochs
             end = "\n" if done == self.epochs else ""
@@ -56,8 +58,23 @@ class Bar:
         elif done % max(self.epochs // 10, 1) == 0:
             say(text)
 
+    def say_interrupted(self):
+        """After Ctrl-C: the code, how far it came and what became of the weights."""
+        if self.moves and 0 < self.done < self.epochs:
+            say()  # ends the bar's line
+        text = errors.text_of(
+            "Cancelled",
+            f"Ctrl-C: finished {self.done} of {self.epochs} epochs",
+            "the end of the training",
+            "The weights were those of the last whole step, and end with this program, which saves "
+            "none; a program of your own goes on from them after `except KeyboardInterrupt`",
+        )
+        say(f"tracefire: interrupted: {text}")
+        if self.done:
+            say(self.last)
 
-def train(epochs, batch, seed):
+
+def train(epochs, batch, seed, bar):
     """Returns (accuracy on the test rows, sizes, figures of each epoch)."""
     import keras
     from keras import layers
@@ -74,7 +91,6 @@ def train(epochs, batch, seed):
         ]
     )
     model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
-    bar = Bar(epochs)
     watch = keras.callbacks.LambdaCallback(on_epoch_end=bar.show)
     history = model.fit(x, y, batch_size=batch, epochs=epochs, verbose=0, callbacks=[watch]).history
     _, accuracy = model.evaluate(x_test, y_test, batch_size=batch, verbose=0)
@@ -123,7 +139,27 @@ def cannot_write(path, problem):
     return 1
 
 
+def say_what_is_missing(accuracy, verdict):
+    """Why the exit status is 1."""
+    if not accuracy >= LEAST_ACCURACY:
+        say(
+            f"tracefire: the accuracy {accuracy:.4f} is below {LEAST_ACCURACY}, so the exit status is 1. "
+            "More epochs help: 40 are enough (--epochs 40)."
+        )
+    if verdict not in VERDICTS:
+        say(f"tracefire: the verdict {verdict!r} does not say where the work was done, so the exit status is 1.")
+
+
 def main(arguments=None):
+    bar = Bar(0)
+    try:
+        return run(arguments, bar)
+    except KeyboardInterrupt:
+        bar.say_interrupted()
+        return 130
+
+
+def run(arguments, bar):
     parser = argparse.ArgumentParser(
         prog="python -m tracefire.demo", description=__doc__.splitlines()[0], allow_abbrev=False
     )
@@ -144,7 +180,8 @@ def main(arguments=None):
     if reason:
         say("no GPU is used: " + reason)
     _core.reset_proof()
-    accuracy, sizes, history = train(options.epochs, options.batch, options.seed)
+    bar.epochs = options.epochs
+    accuracy, sizes, history = train(options.epochs, options.batch, options.seed, bar)
     proof = _core.proof()
     report = json.loads(proof.json())
     print(proof)
@@ -169,6 +206,7 @@ def main(arguments=None):
             failed = cannot_write(options.json, problem)
     print(f"accuracy {accuracy:.4f}")
     print(f"verdict {report['verdict']}", flush=True)
+    say_what_is_missing(accuracy, report["verdict"])
     return failed if accuracy >= LEAST_ACCURACY and report["verdict"] in VERDICTS else 1
 
 

@@ -71,10 +71,27 @@ def raised_here(name, happened, expected, advice, cls=None):
     """
     from tracefire import _core
 
+    text = text_of(name, happened, expected, advice)
+    return make(_core.error_catalogue()[name][1], text) if cls is None else cls(text)
+
+
+def coded(name, text):
+    """An exception that Python code raises with a text of a form of its own."""
+    from tracefire import _core
+
     number, kind = _core.error_catalogue()[name]
-    text = f"[TF-E{number:04d}] {happened}. Expected: {expected}. {advice}."
-    return make(kind, text) if cls is None else cls(text)
+    return make(kind, f"[TF-E{number:04d}] {text}")
+
+
+def text_of(name, happened, expected, advice):
+    """The text of such an exception, for what is said without raising one."""
+    from tracefire import _core
+
+    number, _ = _core.error_catalogue()[name]
+    return f"[TF-E{number:04d}] {happened}. Expected: {expected}. {advice}."
 
 
 # A backend function that does not exist; an AttributeError, so that `hasattr` answers False.
 MissingFunctionError = _error("MissingFunctionError", "Unimplemented", AttributeError)
+# Keras was imported before its backend; an ImportError, as an import raises it.
+ImportedTooLateError = _error("ImportedTooLateError", "FailedPrecondition", ImportError)

@@ -57,19 +57,19 @@ def test_plan(cli, tree):
     [
         (["--bogus"], "--bogus"),
         (["plan"], "--framework"),
-        (["--root", "/nonexistent"], "/nonexistent cannot be opened"),
+        (["--root", "missing"], "missing cannot be opened"),
         (["--framework", "caffe"], "no framework"),
-        (["--log", "/nonexistent"], "cannot be read"),
+        (["--log", "missing"], "cannot be read"),
         (["--color", "red"], "auto|always|never"),
         (["--set", "threads=lots"], "threads"),
     ],
 )
-def test_wrong_arguments_are_answered_in_the_form_that_was_asked_for(cli, words, said):
-    done = cli("doctor", *words, "--json", status=2)
+def test_wrong_arguments_are_answered_in_the_form_that_was_asked_for(cli, tmp_path, words, said):
+    done = cli("doctor", *words, "--json", status=2, cwd=tmp_path)
     document = json.loads(done.out)
     assert not list(errors(document, SCHEMAS["tracefire.doctor/1"]))
     assert document["verdict"] == "unknown" and said in document["summary"]
-    done = cli("doctor", *words, status=2)
+    done = cli("doctor", *words, status=2, cwd=tmp_path)
     assert done.out == "" and said in done.err
 
 

@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "backends/cpu/tile/tile_table.h"
-#include "core/base/half.h"
+#include "tracefire/half.h"
 
 namespace tracefire::cpu {
 namespace {
@@ -37,9 +37,9 @@ std::vector<float> all_floats(uint32_t step) {
     std::memcpy(&value, &word, sizeof value);
     values.push_back(value);
   }
-  for (float value : {0.0f, -0.0f, 1.0f, -1.0f, 0.5f, -0.5f, 1e-45f, -1e-45f, 1.17549435e-38f,
-                      3.4028235e38f, -3.4028235e38f, static_cast<float>(kInf),
-                      -static_cast<float>(kInf), std::nanf("")}) {
+  for (float value :
+       {0.0f, -0.0f, 1.0f, -1.0f, 0.5f, -0.5f, 1e-45f, -1e-45f, 1.17549435e-38f, 3.4028235e38f,
+        -3.4028235e38f, static_cast<float>(kInf), -static_cast<float>(kInf), std::nanf("")}) {
     values.push_back(value);
   }
   return values;
@@ -53,8 +53,7 @@ double worst_ulps(LoopOp op, const std::function<double(double)>& truth, double 
     if (!(std::fabs(value) > limit)) x.push_back(value);
   }
   std::vector<float> y(x.size());
-  function(op, RegType::kF32)(y.data(), x.data(), nullptr, nullptr,
-                              static_cast<int64_t>(x.size()));
+  function(op, RegType::kF32)(y.data(), x.data(), nullptr, nullptr, static_cast<int64_t>(x.size()));
   double worst = 0;
   for (size_t i = 0; i < x.size(); ++i) {
     const double wanted = truth(x[i]);
@@ -157,8 +156,8 @@ TEST_CASE("cpu: every instruction set gives the same bits") {
       base(wanted.data(), a, b, y.data(), count);
       for (Isa isa : machine_isas()) {
         tile_table(isa)->ops[op][type](got.data(), a, b, y.data(), count);
-        INFO(loop_op_name(static_cast<LoopOp>(op)), " on register type ", type, ", instruction set ",
-             static_cast<int>(isa));
+        INFO(loop_op_name(static_cast<LoopOp>(op)), " on register type ", type,
+             ", instruction set ", static_cast<int>(isa));
         // NaN may differ in its payload: compare values.
         bool same = std::memcmp(got.data(), wanted.data(), wanted.size()) == 0;
         if (!same && type == static_cast<size_t>(RegType::kF32)) {
@@ -185,7 +184,7 @@ TEST_CASE("cpu: every instruction set gives the same bits") {
   }
 }
 
-TEST_CASE("cpu: narrow floating types are read and written as base/half.h does") {
+TEST_CASE("cpu: narrow floating types are read and written as tracefire/half.h does") {
   const std::vector<float> x = all_floats(99991);
   const int64_t n = static_cast<int64_t>(x.size());
   for (Isa isa : machine_isas()) {
@@ -220,7 +219,7 @@ TEST_CASE("cpu: narrow floating types are read and written as base/half.h does")
 TEST_CASE("cpu: casts cut, saturate, wrap and round") {
   const auto cast = [](auto x, RegType from, DType to, auto result) {
     tile_table().casts[static_cast<size_t>(from)][static_cast<size_t>(to)](&result, &x, nullptr,
-                                                                          nullptr, 1);
+                                                                           nullptr, 1);
     return result;
   };
   CHECK(cast(-1.9f, RegType::kF32, DType::kI32, int32_t()) == -1);
@@ -306,8 +305,9 @@ TEST_CASE("cpu: random words are those of the published algorithms") {
       draw(whole, pi, first, 64);
       for (int64_t at = 0; at < 64; at += 7) {
         draw(piece, pi, first + static_cast<uint64_t>(at), std::min<int64_t>(7, 64 - at));
-        CHECK(std::memcmp(piece, whole + at, sizeof(uint32_t) *
-                                                 static_cast<size_t>(std::min<int64_t>(7, 64 - at))) == 0);
+        CHECK(std::memcmp(piece, whole + at,
+                          sizeof(uint32_t) * static_cast<size_t>(std::min<int64_t>(7, 64 - at))) ==
+              0);
       }
     }
   }

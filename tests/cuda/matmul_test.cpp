@@ -3,8 +3,8 @@
 #include <random>
 
 #include "backends/cuda/kernel_table.h"
-#include "core/base/half.h"
 #include "cuda/emulated_gpu.h"
+#include "tracefire/half.h"
 
 namespace tracefire::cuda {
 namespace {

@@ -33,11 +33,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string chunk;
   append(chunk, kChunkMagic);
   append(chunk, static_cast<uint32_t>(rest.size()));
-  append(chunk, crc32(rest.data(), rest.size()));
+  append(chunk, 0);
   append(chunk, data[2]);
   append(chunk, data[3]);
   append(chunk, 0);
   chunk += rest;
+  const uint32_t sum = crc32(chunk.data() + kChunkSummed, chunk.size() - kChunkSummed);
+  std::memcpy(chunk.data() + 8, &sum, sizeof(sum));
   parse_windows(chunk, *record);
   Session session;
   if (Result<Session> read = read_session(rest); read.ok()) session = *read;
@@ -45,7 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     record->ops = std::make_shared<const OpRecords>(std::move(*ops));
   }
   const std::vector<ProcessRecord> records = {*record};
-  const Report report = analyse(session, records, "");
+  const Report report = analyse(session, records, {});
   report_text(report);
   report_html(report);
   report_perfetto(report, 1000);

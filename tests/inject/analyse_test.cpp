@@ -24,7 +24,7 @@ constexpr const char* kRelu = "_ZN2at6native29vectorized_elementwise_kernelIfEEv
 struct Run {
   Session session;
   std::vector<ProcessRecord> records;
-  Report report() const { return analyse(session, records, ""); }
+  Report report() const { return analyse(session, records, {}); }
 };
 
 /// A program of one process that makes `steps` steps; step(maker, begin) returns where the next
@@ -231,7 +231,8 @@ TEST_CASE("inject: dropped records and a kill are told") {
   run.records[0].dropped = 1000;
   run.records[0].clean_end = false;
   const Report r = run.report();
-  CHECK_FALSE(r.complete);
+  CHECK_FALSE(r.complete());
+  CHECK(r.place == Place::kOnGpu);
   const std::string text = report_text(r);
   CHECK(text.find("1000 records were dropped") != std::string::npos);
   CHECK(text.find("ended without its last records") != std::string::npos);

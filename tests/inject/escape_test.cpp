@@ -22,7 +22,7 @@ TEST_CASE("inject: outside text cannot become markup") {
   Session session;
   session.tracing = "on";
   session.command = {"</title><script>"};
-  const std::string html = report_html(analyse(session, records, "<i>damage"));
+  const std::string html = report_html(analyse(session, records, Damage{{"<i>damage"}, {}}));
   CHECK(html.find("<img") == std::string::npos);
   CHECK(html.find("<script") == std::string::npos);
   CHECK(html.find("<b>") == std::string::npos);
@@ -50,7 +50,7 @@ TEST_CASE("inject: outside text cannot forge the text report or drive a terminal
   json["ending"]["start_error"] = "e\nverdict   forged";
   json["notes"] = Json::array({"n\033]0;x\007\nverdict   forged"});
   const Session session = read_session(json.dump()).value();
-  const std::string text = report_text(analyse(session, records, ""));
+  const std::string text = report_text(analyse(session, records, {}));
   CHECK(text.find('\033') == std::string::npos);
   CHECK(text.find("\nverdict   forged") == std::string::npos);
 }

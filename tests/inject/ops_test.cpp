@@ -73,6 +73,16 @@ TEST_CASE("a kernel's time goes to the operation that launched it") {
   CHECK(report.kernels_agreeing == 2);
 }
 
+TEST_CASE("a smaller last batch has kernels of its own, which are compared with their own runs") {
+  OpRow both = row("relu", "a", 100, {"tf_relu_128", "tf_relu_7"}, 10);
+  both.launches = {9, 1};
+  const OpReport report =
+      join_ops({process({both}, {kernel("tf_relu_128", 9, 900), kernel("tf_relu_7", 1, 10)})});
+  CHECK(find(report, "a").kernel_ns == 910);
+  CHECK(report.kernels_compared == 2);
+  CHECK(report.kernels_agreeing == 2);
+}
+
 TEST_CASE("shared kernels are divided by work and marked so") {
   const OpReport report =
       join_ops({process({row("relu", "a", 100, {"tf_loop"}), row("relu", "b", 300, {"tf_loop"})},
@@ -93,10 +103,12 @@ TEST_CASE("kernels that cuBLASLt chose belong to the products") {
 }
 
 TEST_CASE("records that disagree are told") {
-  const OpReport fewer =
-      join_ops({process({row("relu", "a", 100, {"tf_relu"}, 10)}, {kernel("tf_relu", 9, 10)})});
+  OpRow ten = row("relu", "a", 100, {"tf_relu"}, 10);
+  ten.launches = {10};
+  const OpReport fewer = join_ops({process({ten}, {kernel("tf_relu", 9, 10)})});
   CHECK(fewer.kernels_compared == 1);
   CHECK(fewer.kernels_agreeing == 0);
+  CHECK(fewer.fewer == "tf_relu (9 of 10)");
   const OpReport none = join_ops({process({row("relu", "a", 100, {"tf_relu"}, 10)}, {})});
   REQUIRE(none.notes.size() == 1);
   CHECK(none.notes[0].find("disagree") != std::string::npos);

@@ -250,7 +250,8 @@ TEST_CASE("inject: damaged files are refused or read as far as they are whole") 
     uint32_t length = 0;
     std::memcpy(&length, bytes.data() + 4, 4);
     if (length <= bytes.size() - kChunkHeaderBytes) {
-      const uint32_t sum = crc32(bytes.data() + kChunkHeaderBytes, length);
+      const uint32_t sum =
+          crc32(bytes.data() + kChunkSummed, kChunkHeaderBytes - kChunkSummed + length);
       std::memcpy(bytes.data() + 8, &sum, sizeof(sum));
     }
     ProcessRecord r = *parse_snapshot(snapshot);

@@ -262,12 +262,13 @@ def test_attach_watches_from_outside(box, tmp_path):
     assert box.prove("--attach", 2**22 - 1).returncode == 2
 
 
-def container_arguments(box, tmp_path, name, *words):
-    """What a container program would be started with: the stand-in prints its arguments."""
+def container_arguments(box, tmp_path, name, *words, tools=()):
+    """What a container program would be started with: the stand-in, for `name` or `tools`, prints its arguments."""
     (tmp_path / "tools").mkdir(exist_ok=True)
-    tool = tmp_path / "tools" / name
-    tool.write_text('#!/bin/sh\nfor a in "$@"; do printf "%s\\n" "$a"; done\n')
-    tool.chmod(0o755)
+    for stand_in in tools or [name]:
+        tool = tmp_path / "tools" / stand_in
+        tool.write_text('#!/bin/sh\nfor a in "$@"; do printf "%s\\n" "$a"; done\n')
+        tool.chmod(0o755)
     done = box.prove("--quiet", "--", name, *words, PATH=f"{tmp_path / 'tools'}:{os.environ['PATH']}")
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
@@ -307,6 +308,63 @@ def test_sub_commands_are_found_behind_options(box, tmp_path, words, at):
     found = container_arguments(box, tmp_path, *words)
     assert found[:at] == words[1:at + 1] and found[at] == "--volume"
     assert found[-len(words[at + 1:]):] == words[at + 1:]
+
+
+@pytest.mark.parametrize("prefix", [
+    ["env", "X=1", "Y=/a b"], ["env", "-u", "X", "-C", "/", "Z=docker"], ["timeout", "-k", "5", "-s", "KILL", "60"],
+    ["timeout", "--signal=TERM", "1m"], ["nice"], ["nice", "-n", "3"], ["nice", "-5"], ["nice", "--adjustment", "2"], ["stdbuf", "-oL"],
+    ["stdbuf", "-o", "L", "--error=0"], ["nohup"], ["setsid", "-w"], ["env", "nice", "-n", "1", "timeout", "60", "env", "A=b"]])
+@pytest.mark.parametrize("tool", ["docker", "apptainer"])
+def test_containers_are_found_behind_other_programs(box, tmp_path, prefix, tool):
+    words = ["run", "--rm", "image", "python"]
+    found = container_arguments(box, tmp_path, prefix[0], *prefix[1:], tool, *words, tools=[tool])
+    assert found[0] == "run" and found[-3:] == words[1:]
+    assert any("libtracefire_inject.so" in word for word in found) and len(found) > 6
+
+
+def test_sudo_is_looked_through(box, tmp_path):
+    """The stand-in for sudo prints what it would run."""
+    for options in ([], ["-E"], ["-u", "root", "-n"], ["--preserve-env", "--user=root"], ["-u", "docker", "A=b", "--"]):
+        if options[-1:] == ["--"]:
+            options = ["-u", "docker", "--", "A=b"]
+        found = container_arguments(box, tmp_path, "sudo", *options, "docker", "run", "image")
+        at = found.index("run")
+        assert found[:at] == [*options, "docker"] and found[at + 1] == "--volume" and found[-1] == "image"
+    # Without a container the variables do not pass sudo: what does is named, and works as it stands.
+    report = container_report(box, tmp_path, "sudo", "-n", "python", "train.py")
+    note, = (n for n in report["notes"] if "sudo" in n)
+    assert report["verdict"] == "unknown" and "`sudo env python train.py`" in note
+    (tmp_path / "tools" / "sudo").write_text('#!/bin/sh\nexec env -i "$@"\n')
+    done = box.prove("--json", "--", "sudo", "env", box.program, "training", "3",
+                     PATH=f"{tmp_path / 'tools'}:{os.environ['PATH']}")
+    assert report_of(done)["kernel_count"] == 6
+    # sudo -E passes them, and root may write into this user's folder.
+    (tmp_path / "tools" / "sudo").write_text('#!/bin/sh\nshift\nexec "$@"\n')
+    done = box.prove("--json", "--", "sudo", "-E", "sh", "-c", 'echo "$TRACEFIRE_PROVE_OWNER $CUDA_INJECTION64_PATH" >&2',
+                     PATH=f"{tmp_path / 'tools'}:{os.environ['PATH']}")
+    assert done.stderr.split()[0] == str(os.geteuid()) and done.stderr.split()[1].endswith(".so")
+
+
+def test_a_cleared_environment_gets_the_variables(box, tmp_path):
+    for words in (["env", "-i"], ["env", "-", "A=b"], ["nice", "env", "--ignore-environment", "-u", "X"]):
+        report = report_of(box.prove("--json", "--", *words, box.program, "training", "3"))
+        assert report["verdict"] == "on-gpu" and report["kernel_count"] == 6, words
+
+
+@pytest.mark.parametrize("words, told", [
+    (["docker", "exec", "-it", "c", "python"], "enters a container that exists already"),
+    (["docker", "compose", "exec", "service", "python"], "docker compose exec"),
+    (["podman", "start", "c"], "podman run"),
+    (["docker", "compose", "up"], "docker compose run SERVICE"),
+    (["docker-compose", "-f", "x.yml", "up"], "docker-compose run SERVICE"),
+    (["sudo", "docker", "exec", "c", "python"], "--print-env has the lines"),
+    (["docker", "ps"], "only `docker run`"),
+    (["bash", "-c", "cd /x && docker run image"], "bash starts docker"),
+    (["srun", "-n", "2", "apptainer", "exec", "i.sif", "x"], "srun starts apptainer")])
+def test_containers_that_cannot_be_traced_are_told_with_a_cure(box, tmp_path, words, told):
+    report = container_report(box, tmp_path, *words)
+    assert report["verdict"] == "unknown"
+    assert any(told in note for note in report["notes"]), report["notes"]
 
 
 def test_a_container_without_records_proves_nothing(box, tmp_path):
@@ -372,7 +430,7 @@ def test_printed_variables_trace_a_program(box, tmp_path):
     out = tmp_path / "shared folder"
     done = box.prove("--print-env", "--out", out, box.program, "training", "5")
     assert done.returncode == 0
-    for word in ("sudo env", "ssh HOST", "mpirun -x CUDA_INJECTION64_PATH", "srun --export=ALL", "docker run --volume", "sbatch --export=ALL", "kubectl", "volumeMounts"):
+    for word in ("sudo env", "ssh HOST", "mpirun -x CUDA_INJECTION64_PATH", "srun --export=ALL", "docker run --volume", "docker exec CONTAINER", "docker cp CONTAINER:", "sbatch --export=ALL", "kubectl", "volumeMounts"):
         assert word in done.stdout
     script = done.stdout + f"\n{shlex.quote(box.program)} training 5\n"
     subprocess.run(["sh", "-c", script], check=True, env=box.environment, timeout=60)
@@ -393,8 +451,9 @@ def test_damaged_records_are_told(box, tmp_path):
     windows.write_bytes(windows.read_bytes()[:-5])
     report = report_of(box.prove("--json", "--from", tmp_path / "out"))
     assert len(report["processes"]) == 1
-    assert any("not a whole snapshot" in note for note in report["notes"])
-    assert any("torn chunk" in note for note in report["notes"])
+    assert report["complete"] is False
+    assert any("not a whole snapshot" in reason for reason in report["incomplete"])
+    assert any("torn chunk" in reason for reason in report["incomplete"])
     (tmp_path / "out" / "session.json").write_text('{"schema": "tracefire.prove.session/1", "samples": 3}')
     done = box.prove("--from", tmp_path / "out")
     assert done.returncode == 2 and "session.json is damaged" in done.stderr

@@ -145,12 +145,21 @@ def test_damaged_operations_are_told(box, tmp_path):
     path = script(tmp_path, TENSORS)
     box.prove("--quiet", "--out", tmp_path / "out", "--", sys.executable, path)
     file, = (tmp_path / "out").glob("*.ops.json")
-    whole = json.loads(file.read_text())
-    for damage in ("", "{", "[]", json.dumps({**whole, "rows": 3}), json.dumps({**whole, "verdict": "in-orbit"}),
+    text = file.read_text()
+    whole = json.loads(text)
+    places = range(0, len(text), max(1, len(text) // 60))
+    changed = [text[:p] + chr(ord(text[p]) ^ 1) + text[p + 1:] for p in places if text[p].isdigit()]
+    assert len(changed) > 10
+    cut = [text[:len(text) * part // 100] for part in range(0, 100, 3)]
+    for damage in (*cut, *changed, "", "{", "[]", json.dumps({**whole, "rows": 3}), json.dumps({**whole, "verdict": "in-orbit"}),
                    json.dumps({**whole, "rows": [{"symbols": [7]}]})):
         file.write_text(damage)
         report = report_of(box.prove("--json", "--from", tmp_path / "out"))
-        assert any(".ops.json" in note for note in report["notes"]), damage
+        assert report["complete"] is False, damage
+        assert any(".ops.json" in reason for reason in report["incomplete"]), damage
+    file.unlink()
+    report = report_of(box.prove("--json", "--from", tmp_path / "out"))
+    assert any(file.name in reason and "missing" in reason for reason in report["incomplete"])
     # Texts from elsewhere reach no page unescaped, and no figure is believed.
     hostile = {**whole, "gpu_flops": -1e300, "rows": [{**whole["rows"][0], "layer": "<script>\x1b[2J", "flops": 1e308}]}
     file.write_text(json.dumps(hostile))

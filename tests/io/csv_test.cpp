@@ -12,24 +12,24 @@ using namespace tracefire;
 
 namespace {
 
-/// Code and text of what parse_csv throws, or 0 and "".
-std::pair<int, std::string> failure(std::string_view text, const data::CsvOptions& options = {}) {
+/// Code and text of what `work` throws, or 0 and "".
+template <class Work>
+std::pair<int, std::string> failure_of(Work work) {
   try {
-    data::parse_csv(text, options, "t.csv");
+    work();
   } catch (const Error& error) {
     return {error.number(), error.what()};
   }
   return {0, ""};
 }
 
+std::pair<int, std::string> failure(std::string_view text, const data::CsvOptions& options = {}) {
+  return failure_of([&] { data::parse_csv(text, options, "t.csv"); });
+}
+
 template <class Work>
 int code_of(Work work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.number();
-  }
-  return 0;
+  return failure_of(work).first;
 }
 
 }  // namespace
@@ -104,6 +104,11 @@ TEST_CASE("csv: every error names file, line and column, and what was there") {
 TEST_CASE("csv: files that are not there, or are folders") {
   CHECK(code_of([] { data::read_csv("no/such/file.csv"); }) == 401);
   CHECK(code_of([] { data::read_csv(test::source_dir() + "/tests"); }) == 401);
+  // The system would read the file whose name ends at the NUL.
+  const std::string cut = test::source_dir() + "/LICENSE" + std::string(1, '\0') + ".csv";
+  const auto [code, text] = failure_of([&] { data::read_csv(cut); });
+  CHECK(code == 401);
+  CHECK(text.find("LICENSE\\0.csv' holds a NUL byte") != std::string::npos);
 }
 
 TEST_CASE("digits: 1,797 rows, every pixel in 0 ... 1, as many of each digit as the file has") {

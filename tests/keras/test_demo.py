@@ -3,8 +3,11 @@
 
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -38,7 +41,7 @@ def test_the_range_of_seeds_is_the_one_of_keras():
     [
         ("", 2, "The name of a file was expected"),
         ("-", 2, "The name of a file was expected"),
-        ("/nonexistent/demo.json", 1, "[TF-E0404] the file /nonexistent/demo.json cannot be written: No such file"),
+        ("missing/demo.json", 1, "[TF-E0404] the file missing/demo.json cannot be written: No such file"),
         ("/", 1, "Is a directory"),
         ("x" * 300, 1, "File name too long"),
     ],
@@ -53,9 +56,50 @@ def test_the_result_carries_what_it_was_made_with(tmp_path):
     path = tmp_path / "demo.json"
     done = demo("--epochs", "1", "--seed", "4294967295", "--json", str(path))
     assert done.stdout.splitlines()[-1].startswith("verdict ") and "Traceback" not in done.stderr
-    made_with = json.loads(path.read_text())["manifest"]
+    result = json.loads(path.read_text())
+    made_with = result["manifest"]
+    assert made_with["precision"] == result["proof"]["precision"]
     assert made_with["schema"] == "tracefire.manifest/1" and made_with["seed"] == 4294967295
     assert made_with["python"]["keras"] and made_with["python"]["numpy"]
+
+
+def interrupted_after(line, *words):
+    """Runs the demo, sends it SIGINT after a line of its talk; gives what it said and its status."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tracefire.demo", *words],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    said = ""
+    while not re.search(line, said):
+        said += process.stderr.readline()
+        assert process.poll() is None, said
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, said + err
+
+
+def test_interrupted_training_says_how_far_it_came():
+    status, out, err = interrupted_after(r"epoch +\d+/60 ", "--epochs", "60")
+    assert status == 130 and out == "", err
+    assert "Traceback" not in err
+    done = re.search(r"^tracefire: interrupted: \[TF-E0501\] Ctrl-C: finished (\d+) of 60 epochs", err, re.M)
+    assert done and 6 <= int(done[1]) < 60, err
+    assert "The weights were those of the last whole step" in err
+    assert re.search(r"^loss \d\.\d+  accuracy \d\.\d+$", err, re.M)
+
+
+def test_an_interruption_before_the_training_has_the_code_too():
+    status, _, err = interrupted_after("devices: ", "--epochs", "60")
+    assert status == 130 and "[TF-E0501] Ctrl-C: finished 0 of 60 epochs" in err and "Traceback" not in err
+
+
+def test_an_accuracy_that_is_too_low_is_told():
+    done = demo("--epochs", "1", "--seed", "3")
+    assert done.returncode == 1
+    said = re.search(r"^tracefire: the accuracy 0\.\d{4} is below 0\.95, so the exit status is 1\.", done.stderr, re.M)
+    assert said and "--epochs 40" in done.stderr
 
 
 def test_a_full_disk_loses_the_file_and_not_the_result():

@@ -16,9 +16,10 @@ ROOT = pathlib.Path(__file__).parents[2]
 PACKAGES = str(pathlib.Path(tracefire.__file__).parents[1])
 
 
-def python(code, backend=None, site=None):
+def python(code, backend=None, site=None, **more):
     """Runs `code`; returns what it printed."""
     env = {k: v for k, v in os.environ.items() if k not in ("KERAS_BACKEND", "PYTHONPATH")}
+    env.update(more)
     if backend:
         env["KERAS_BACKEND"] = backend
     code = textwrap.dedent(code)
@@ -49,14 +50,72 @@ def test_pth_file_makes_the_variable_enough(site_packages):
     assert out == "tracefire tracefire"
 
 
+SET_INSIDE = """
+    import os
+    os.environ["KERAS_BACKEND"] = "tracefire"
+    {first}
+    import keras
+    print(keras.backend.backend(), type(keras.ops.add(1.0, 2.0)).__module__)
+"""
+
+
+@pytest.mark.parametrize("first", ["", "import tracefire", "from tracefire import GradientTape"])
+def test_a_program_may_set_the_variable_itself(site_packages, first):
+    assert python(SET_INSIDE.format(first=first), site=site_packages) == "tracefire tracefire._core"
+    # The environment may ask for another backend first.
+    out = python(SET_INSIDE.format(first=first), backend="jax", site=site_packages)
+    assert out == "tracefire tracefire._core"
+
+
+def test_without_the_pth_file_importing_tracefire_first_is_enough():
+    assert python(SET_INSIDE.format(first="import tracefire")) == "tracefire tracefire._core"
+    before = "import tracefire" + SET_INSIDE.format(first="")
+    assert python(textwrap.dedent(before.replace("\n    ", "\n"))) == "tracefire tracefire._core"
+
+
+@pytest.mark.parametrize("where", ["KERAS_HOME", "HOME"])
+def test_keras_json_chooses_the_backend(site_packages, tmp_path, where):
+    home = tmp_path if where == "KERAS_HOME" else tmp_path / ".keras"
+    home.mkdir(exist_ok=True)
+    (home / "keras.json").write_text('{"backend": "tracefire", "floatx": "float32"}')
+    code = "import keras; print(keras.backend.backend())"
+    assert python(code, site=site_packages, **{where: str(tmp_path)}) == "tracefire"
+    assert python(code, site=site_packages, KERAS_BACKEND="", **{where: str(tmp_path)}) == "tracefire"
+    assert python("import tracefire; " + code, **{where: str(tmp_path)}) == "tracefire"
+    for other in ('{"backend": "jax"}', "{", "[]", '{"floatx": "tracefire"', "\0"):
+        (home / "keras.json").write_text(other)
+        watch = "import tracefire_keras; print(tracefire_keras.is_wanted())"
+        assert python(watch, **{where: str(tmp_path)}) == "False"
+
+
+def test_the_pth_file_costs_next_to_nothing_and_imports_no_package(site_packages):
+    code = """
+        import time
+        start = time.perf_counter()
+        line = open({path!r}).read()
+        exec(line)
+        print(time.perf_counter() - start)
+        names = ("keras", "tracefire_keras", "keras_tracefire", "tracefire", "numpy", "ast")
+        print([m for m in names if m in sys.modules])
+    """
+    path = os.path.join(site_packages, "tracefire.pth")
+    times = []
+    for _ in range(5):
+        seconds, names = python(code.format(path=path)).splitlines()
+        assert names == "[]"
+        times.append(float(seconds))
+    assert min(times) < 1e-3
+
+
 @pytest.mark.parametrize("backend", [None, "numpy"])
 def test_pth_file_does_nothing_for_other_backends(site_packages, backend):
     out = python(
+        "import this; "
         "print(any(m.partition('.')[0] in ('keras_tracefire', 'tracefire') for m in sys.modules))",
         backend=backend,
         site=site_packages,
     )
-    assert out == "False"
+    assert out.splitlines()[-1] == "False"
 
 
 def test_other_backends_stay_themselves_with_the_hook_installed():
@@ -82,7 +141,9 @@ def test_import_after_keras_is_refused():
         except ImportError as error:
             print(error)
     """
-    assert "imported after Keras" in python(code, backend="numpy")
+    said = python(code, backend="numpy")
+    assert "[TF-E0502] Keras was imported before" in said and "has chosen 'numpy'" in said
+    assert "before `import keras`" in said
 
 
 def test_every_chain_of_backends_got_a_branch():

@@ -9,6 +9,8 @@ import pytest
 
 BUILD = pathlib.Path(os.environ.get("TRACEFIRE_BUILD_DIR", pathlib.Path(__file__).parents[2] / "build"))
 PROGRAM = BUILD / "bin" / "tracefire-monitor"
+# What the build took from git: nothing where the tree is no checkout.
+COMMIT = r"[0-9a-f]{12}(\+changes)?" if (pathlib.Path(__file__).parents[2] / ".git").exists() else ""
 
 
 def pytest_configure(config):

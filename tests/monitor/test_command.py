@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from conftest import BUILD, PROGRAM
+from conftest import BUILD, COMMIT, PROGRAM
 
 COMMAND = BUILD / "bin" / "tracefire"
 GPU = {"name": "NVIDIA H200", "uuid": "GPU-aa"}
@@ -32,7 +32,7 @@ def test_forms(tracefire, machine):
     done = tracefire("--query-gpu=index,name", "--format=csv,noheader")
     assert done.stdout == "0, NVIDIA H200\n1, NVIDIA H200\n"
     done = tracefire("--metrics", "--dcgm-names")
-    assert re.search(r'tracefire_build_info\{version="[\d.]+",commit="[0-9a-f+a-z]*"\} 1', done.stdout)
+    assert re.search(rf'tracefire_build_info\{{version="[\d.]+",commit="{COMMIT}"\}} 1', done.stdout)
     assert "\x1b[" in tracefire("--once", "--color=always").stdout and "\x1b[" not in tracefire("--once").stdout
 
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import pytest
+from conftest import COMMIT
 
 ROOT = pathlib.Path(__file__).parents[2]
 GPU = {"name": "NVIDIA H200", "uuid": "GPU-aa", "values": {"busy": 87, "power": 612340, "memory_used": 101200166912}}
@@ -134,6 +135,13 @@ def test_query_gpu_counts_of_each_place(machine):
     assert done.returncode == 0 and set(done.stdout.strip().split(", ")) == {"[N/A]", "N/A"}
 
 
+@pytest.mark.parametrize("action, word", [(0, "None"), (1, "Reset"), (2, "Reboot"), (4, "Drain and Reset"), (9, "[Unknown Error]")])
+def test_query_gpu_recovery_action(machine, action, word):
+    machine.script({"gpus": [GPU | {"values": {"recovery_action": action}}]})
+    done = machine.run("--query-gpu=gpu_recovery_action", "--format=csv")
+    assert done.stdout == f"gpu_recovery_action\n{word}\n" and done.stderr == ""
+
+
 def test_query_gpu_wrong_usage(machine):
     done = machine.run("--query-gpu=name,utilisation.gpu", "--format=csv")
     assert done.returncode == 2 and not done.stdout
@@ -194,7 +202,8 @@ def test_metrics(machine):
     assert series[("tracefire_gpu_clock_hertz", (("clock", "sm"),) + gpu)] == 1980e6
     assert series[("tracefire_gpu_throttled", gpu[:1] + (("reason", "sw_power_cap"),) + gpu[1:])] == 1
     assert series[("tracefire_gpu_throttled", gpu[:1] + (("reason", "hw_slowdown"),) + gpu[1:])] == 0
-    assert ("tracefire_build_info", (("commit", ""), ("version", "0.1.0"))) in series
+    (_, labels), = (key for key in series if key[0] == "tracefire_build_info")
+    assert dict(labels)["version"] == "0.1.0" and re.fullmatch(COMMIT, dict(labels)["commit"])
     assert not any(name.startswith("DCGM") for name in families)
     # What the GPU does not tell is left out, not zero.
     assert "tracefire_gpu_fan_speed_ratio" not in families
@@ -331,13 +340,13 @@ def machine_program():
 def test_wrong_usage(machine, arguments):
     done = machine.run(*arguments)
     assert done.returncode == 2 and done.stdout == "" and done.stderr.startswith("tracefire: error: ")
-    assert len(done.stderr.splitlines()) == 1
+    assert len(done.stderr.splitlines()) == 2  # what is wrong, and where to look
 
 
 def test_help(machine):
     done = machine.run("--help")
     assert done.returncode == 0 and done.stderr == ""
-    assert all(word in done.stdout for word in ("Examples", "--serve", "--query-gpu", "127.0.0.1:9422", "Exit status"))
+    assert all(word in done.stdout for word in ("examples:", "--serve", "--query-gpu", "127.0.0.1:9422", "Exit status"))
     assert max(map(len, done.stdout.splitlines())) <= 130
 
 

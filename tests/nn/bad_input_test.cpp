@@ -57,6 +57,13 @@ TEST_CASE("bad input: labels out of range, wrong element types and shapes, no ro
     for (const char* part : {"row 2", "label is 3", "3 classes", "0 to 2"}) CHECK(has(text, part));
   }
   CHECK(has(fit_error(x, labels({0, -1, 2, 0})).second, "label is -1"));
+  for (const int64_t far : {int64_t{3'000'000'000}, int64_t{1} << 40, -(int64_t{1} << 40)}) {
+    const Tensor wide = Tensor::of(std::vector<int64_t>{0, 1, 2, far}, {4});
+    const auto [code, text] = fit_error(x, wide);
+    CHECK(code == 301);
+    CHECK(has(text, "row 3"));
+    CHECK(has(text, ("label is " + std::to_string(far)).c_str()));
+  }
   {
     const auto [code, text] = fit_error(x, labels({0, 1, 2}));
     CHECK(code == 101);

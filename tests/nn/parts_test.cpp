@@ -164,6 +164,17 @@ TEST_CASE("activations against their formulas") {
   check(nn::softmax(t), [&](double v) { return std::exp(v) / total; });
 }
 
+TEST_CASE("activations have one name, whichever namespaces are used") {
+  using namespace tracefire;
+  using namespace tracefire::nn;
+  const Tensor x = Tensor::of<float>({-1, 2, 0, 3}, {2, 2});
+  CHECK(relu(x).values<float>() == std::vector<float>{0, 2, 0, 3});
+  Dense dense(2, softmax);
+  CHECK(reduce_sum(dense(x), {-1}).values<float>()[0] == doctest::Approx(1));
+  Activation along(log_softmax);  // any operation along an axis: the last
+  CHECK(reduce_sum(exp(along(x)), {-1}).values<float>()[1] == doctest::Approx(1));
+}
+
 TEST_CASE("losses give the values of keras.losses") {
   const auto& expected = keras_values()["losses"];
   const Tensor y = Tensor::of<int32_t>({0, 3, 1, 2, 2, 0}, {6});

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "backends/api/arena.h"
+#include "core/base/settings.h"
 #include "core/grad/grad.h"
 #include "null/null_model.h"
 
@@ -122,6 +123,38 @@ TEST_CASE("an epoch is a handful of replays over one arena") {
     sum += static_cast<size_t>(request.env.eval(type.shape.elements())) * dtype_size(type.dtype);
   }
   CHECK(plan.bytes < sum);
+}
+
+TEST_CASE("instance_cache_size: the sets of sizes that were used last stay bound") {
+  const TrainStep train;
+  const ProgramPtr program = compile(train.graph, on_null()).value();
+  const ProgramPtr other = compile(train.graph, on_null()).value();
+  Executor& executor = Executor::instance();
+  const auto bound = [&](const ProgramPtr& which, int64_t batch) {
+    DimEnv env;
+    env.set(train.batch.symbol(), batch);
+    return std::weak_ptr<BoundProgram>(executor.bind(which, env).value());
+  };
+  REQUIRE(set_setting("instance_cache_size", "2").ok());
+  const auto foreign = bound(other, 1), first = bound(program, 1), second = bound(program, 2);
+  CHECK(bound(program, 1).lock() == first.lock());
+  const auto third = bound(program, 3);
+  CHECK(second.expired());  // `first` was asked for after it
+  CHECK_FALSE(first.expired());
+  CHECK_FALSE(third.expired());
+  CHECK_FALSE(foreign.expired());
+
+  // Buffers go with them.
+  for (int64_t batch : {10, 20, 30, 40}) {
+    DimEnv env;
+    env.set(train.batch.symbol(), batch);
+    REQUIRE(executor.run(request_of(program, *train.graph, env)).ok());
+    if (batch == 20) CHECK(first.expired());
+  }
+  const uint64_t held = null_backend().memory().in_use;
+  for (int64_t batch : {39, 38}) bound(program, batch);
+  CHECK(null_backend().memory().in_use < held);
+  reset_settings();
 }
 
 }  // namespace

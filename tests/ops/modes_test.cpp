@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "core/base/half.h"
 #include "core/grad/grad.h"
 #include "core/graph/text.h"
 #include "core/ops/math.h"
@@ -16,6 +15,7 @@
 #include "ops/op_case.h"
 #include "support/paths.h"
 #include "support/skip.h"
+#include "tracefire/half.h"
 
 namespace tracefire::test {
 namespace {

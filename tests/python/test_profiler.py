@@ -12,6 +12,17 @@ np = pytest.importorskip("numpy")
 tf = pytest.importorskip("tracefire")
 
 
+@pytest.mark.parametrize("wrong", [3, None, "/proc/nowhere/logs", "a\0b", __file__ + "/logs"])
+def test_a_folder_that_cannot_be_is_refused_before_anything_is_recorded(wrong):
+    with pytest.raises(tf.errors.Error, match=r"\[TF-E0(404|502)\].*(folder|path)"):
+        tf.profiler.experimental.start(wrong)
+    assert not tf._core.is_profiling()
+    with tf.profiler.Session() as session:
+        work()
+    with pytest.raises(tf.errors.Error, match=r"\[TF-E0404\]"):
+        session.profile.write("a\0b")
+
+
 def work():
     x = tf.tensor(np.ones((256, 256), "float32"))
     return float(tf._core.ops.reduce_sum(x @ x, axes=[0, 1]))

@@ -8,6 +8,7 @@
 
 #include "error_codes.h"
 #include "support.h"
+#include "tracefire/half.h"
 
 using namespace tracefire;
 using namespace tracefire::testing;
@@ -16,6 +17,11 @@ TEST_CASE("C++ types and dtypes") {
   CHECK(Tensor::of<bool>({true, false, true}).values<bool>() ==
         std::vector<bool>{true, false, true});
   CHECK(Tensor::of<bool>({true, false}, {1, 2}).sizes() == std::vector<int64_t>{1, 2});
+  const Tensor halves = Tensor::of<Half>({Half(1.5f), Half(-2.0f)});
+  CHECK(halves.dtype() == DType::kF16);
+  CHECK(static_cast<float>(halves.values<Half>()[1]) == -2.0f);
+  CHECK(op("cast", {Tensor::scalar(BFloat16(0.5f))}, {{"dtype", DType::kF32}}).item<float>() ==
+        0.5f);
   CHECK(op("logical_not", {Tensor::of<bool>({true, false})}).values<bool>() ==
         std::vector<bool>{false, true});
   CHECK(Tensor::scalar(5LL).dtype() == DType::kI64);

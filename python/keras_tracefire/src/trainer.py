@@ -21,8 +21,11 @@ from keras.src.trainers.data_adapters import data_adapter_utils
 from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
+from keras_tracefire.src import _data
 from keras_tracefire.src import _epochs
 from keras_tracefire.src import _tensorboard
+from keras_tracefire.src._messages import argument_error
+from keras_tracefire.src._saving import write_manifest
 from keras_tracefire.src._steps import Step
 from keras_tracefire.src._steps import join
 from keras_tracefire.src._steps import read
@@ -59,6 +62,12 @@ class TracefireTrainer(_Base):
         self.test_function = None
         self.predict_function = None
         self._say_why = _epochs.OnceAModel(self)
+        self._watch = _data.Watch(self)
+
+    def save_assets(self, dir_path):
+        """What `model.save` keeps beside the weights: the manifest of this process, as
+        assets/tracefire_manifest.json in the .keras file. Loading needs it not."""
+        write_manifest(dir_path)
 
     # Steps. One batch each; traced as they are.
 
@@ -154,9 +163,12 @@ class TracefireTrainer(_Base):
             self._build_from(iterator)
             getattr(self, mode.make)()
         watched = _epochs.is_watched(callbacks)
+        self._watch.look_once(iterator)
+        run, source = self._watch.watched(iterator, lambda batches: function(batches))
         plan = self._plan(mode, iterator, callbacks, steps)
+        function = getattr(self, mode.function)
         if plan is None:
-            chunks = _epochs.batches(iterator, getattr(self, mode.function))
+            chunks = _epochs.batches(iterator, run)
         else:
             runner, data = plan
             chunks = runner.chunks(data.order(shuffle), _epochs.chunk_size(self, data, watched))
@@ -164,15 +176,16 @@ class TracefireTrainer(_Base):
         looks = watched or hooked  # numbers of a chunk are read if a callback looks
 
         logs = {}
-        for logs in self._run_chunks(
-            mode, chunks, callbacks, lambda logs: read_scalars(logs) if looks else None
-        ):
-            pass
-        # After whole chunks, with nothing in Python between two steps, the metrics hold what the
-        # last step of Keras's own returned.
-        if plan is None or not returns_metrics(self, mode.step):
-            logs = self._get_metrics_result_or_logs(logs)
-        return read_scalars(logs)
+        with _data.naming_rows(source):
+            for logs in self._run_chunks(
+                mode, chunks, callbacks, lambda logs: read_scalars(logs) if looks else None
+            ):
+                pass
+            # After whole chunks, with nothing in Python between two steps, the metrics hold what
+            # the last step of Keras's own returned.
+            if plan is None or not returns_metrics(self, mode.step):
+                logs = self._get_metrics_result_or_logs(logs)
+            return read_scalars(logs)
 
     @traceback_utils.filter_traceback
     def fit(
@@ -213,6 +226,7 @@ class TracefireTrainer(_Base):
             shuffle=shuffle,
             class_weight=class_weight,
         )
+        _data.check_targets(self, "fit", iterator, self.train_step)
         callbacks = self._prepare(_TRAIN, iterator, callbacks, verbose, epochs, add_history=True)
         training_logs, finished = {}, False
         callbacks.on_train_begin()
@@ -277,12 +291,13 @@ class TracefireTrainer(_Base):
         self._assert_compile_called("evaluate")
         cached = kwargs.pop("_use_cached_eval_dataset", False)
         if kwargs:
-            raise ValueError(f"Arguments not recognized: {kwargs}")
+            raise argument_error(f"Arguments not recognized: {kwargs}")
         iterator = self._eval_epoch_iterator if cached else None
         if iterator is None:
             iterator = self._iterator(
                 x=x, y=y, sample_weight=sample_weight, batch_size=batch_size, steps_per_epoch=steps
             )
+        _data.check_targets(self, "evaluate", iterator, self.test_step)
         callbacks = self._prepare(_TEST, iterator, callbacks, verbose)
         callbacks.on_test_begin()
         self.reset_metrics()
@@ -324,7 +339,7 @@ class TracefireTrainer(_Base):
         self._assert_compile_called("train_on_batch")
         if class_weight is not None:
             if sample_weight is not None:
-                raise ValueError(
+                raise argument_error(
                     "Arguments `sample_weight` and `class_weight` cannot be specified at the same "
                     f"time. Received: sample_weight={sample_weight}, class_weight={class_weight}"
                 )
@@ -333,7 +348,7 @@ class TracefireTrainer(_Base):
         self._symbolic_build(data_batch=batch)
         self.make_train_function()
         self.reset_metrics()
-        return self._batch_logs(self.train_function([batch]), return_dict)
+        return self._run_batch(self.train_function, batch, return_dict)
 
     def test_on_batch(self, x, y=None, sample_weight=None, return_dict=False):
         self._assert_compile_called("test_on_batch")
@@ -341,7 +356,7 @@ class TracefireTrainer(_Base):
         self._symbolic_build(data_batch=batch)
         self.make_test_function()
         self.reset_metrics()
-        return self._batch_logs(self.test_function([batch]), return_dict)
+        return self._run_batch(self.test_function, batch, return_dict)
 
     def predict_on_batch(self, x):
         batch = _as_arrays((x,))
@@ -349,16 +364,21 @@ class TracefireTrainer(_Base):
         self.make_predict_function()
         return tree.map_structure(np.array, read(self.predict_function([batch])))
 
-    def _batch_logs(self, logs, return_dict):
-        logs = pythonify_logs(read_scalars(logs))
+    def _run_batch(self, function, batch, return_dict):
+        self._watch.look(batch)
+        with _data.naming_rows(batch):
+            logs = pythonify_logs(read_scalars(function([batch])))
         return logs if return_dict else self._flatten_metrics_in_order(logs)
 
     # Preparation.
 
     def _iterator(self, shuffle=False, **arguments):
-        return EpochIterator(
+        _data.check_arguments(**arguments)
+        iterator = EpochIterator(
             shuffle=shuffle, steps_per_execution=self.steps_per_execution, **arguments
         )
+        _data.check_kinds(iterator)
+        return iterator
 
     def _prepare(self, mode, iterator, callbacks, verbose, epochs=1, add_history=False):
         """Builds what is missing, for a run that nobody has stopped. Returns its callbacks."""
@@ -417,7 +437,24 @@ def _rows(x):
 
 
 def _as_arrays(structure):
-    """Lists of numbers become arrays; arrays and tensors stay."""
-    return tree.map_structure(
-        lambda v: v if v is None or hasattr(v, "shape") else np.asarray(v), structure
-    )
+    """Nested lists of numbers become arrays; arrays and tensors stay."""
+
+    def convert(part):
+        if isinstance(part, (list, tuple)):
+            leaves = tree.flatten(part)
+            if leaves and all(isinstance(v, (bool, int, float)) for v in leaves):
+                return _array_of(part)
+        return tree.map_structure(
+            lambda v: v if v is None or hasattr(v, "shape") else np.asarray(v), part
+        )
+
+    return tuple(convert(part) for part in structure)
+
+
+def _array_of(numbers):
+    try:
+        return np.asarray(numbers)
+    except ValueError as error:
+        raise argument_error(
+            f"The rows of a nested list differ in length: {error}. Expected: rows of one length."
+        ) from error

@@ -11,6 +11,7 @@ import time
 from typing import NamedTuple
 
 from tracefire import _core
+from tracefire import errors
 
 
 class ProfilerOptions(NamedTuple):
@@ -29,8 +30,33 @@ def start(logdir, options=None):
     """Begins to record; stop() writes the profile below `logdir`. "" records for nobody."""
     global _logdir
     options = options or ProfilerOptions()
+    folder = _checked(logdir)
     _core.start_profile(step_times=options.host_tracer_level > 0)
-    _logdir = os.fspath(logdir)
+    _logdir = folder
+
+
+def _checked(logdir):
+    """The folder as a text; it is made now, so that no recording is lost at its end."""
+    if not isinstance(logdir, (str, os.PathLike)):
+        raise errors.raised_here(
+            "BadUsage",
+            f"profiler.start was given {type(logdir).__name__} {logdir!r} as the folder",
+            "a path",
+            "Give the path of a folder, or '' to record without writing",
+        )
+    folder = os.fspath(logdir)
+    try:
+        if folder:
+            os.makedirs(os.path.join(folder, "plugins", "profile"), exist_ok=True)
+    except (OSError, ValueError) as problem:  # ValueError: a NUL byte
+        raise errors.raised_here(
+            "CannotWrite",
+            f"the folder {folder!r} for profiles cannot be made: "
+            f"{getattr(problem, 'strerror', None) or problem}",
+            "a place that this user may write to",
+            "Choose another folder",
+        ) from problem
+    return folder
 
 
 def stop(save=True):

@@ -4,6 +4,7 @@
 // executor's own records. Nothing here allocates or throws.
 #pragma once
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
@@ -81,6 +83,24 @@ inline uint32_t crc32(const void* data, size_t size) {
     crc = kTable[(crc ^ (bytes[i] >> 4)) & 15] ^ (crc >> 4);
   }
   return ~crc;
+}
+
+/// Adds `file` to the list of files that processes of this host began to keep in `folder`: a file
+/// that is lost later is missed. `owner` as in trusted_owner(), -1 for this user.
+inline void list_record(const char* folder, const char* host, const char* file, long owner) {
+  char path[4096 + 64];
+  char line[256];
+  const int length = snprintf(line, sizeof(line), "%s\n", file);
+  snprintf(path, sizeof(path), "%s/processes-%08x.txt", folder, crc32(host, strlen(host)));
+  const int list = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (list < 0) return;
+  // One write: lines of several processes do not mix.
+  bool good = write(list, line, static_cast<size_t>(length)) == length;
+  if (owner >= 0) {
+    good = fchown(list, static_cast<uid_t>(owner), static_cast<gid_t>(-1)) == 0 && good;
+  }
+  static_cast<void>(good);  // the records themselves tell more than their list
+  close(list);
 }
 
 /// Which of several processes of one job this is; -1: unknown.

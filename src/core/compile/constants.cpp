@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "core/base/half.h"
+#include "tracefire/half.h"
 
 namespace tracefire {
 namespace {

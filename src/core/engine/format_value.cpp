@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "core/base/half.h"
+#include "tracefire/half.h"
 
 namespace tracefire {
 namespace {

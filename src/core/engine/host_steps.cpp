@@ -2,11 +2,11 @@
 // print, assert and host_call: the steps that run on the host, in program order.
 #include <cstdio>
 
-#include "core/base/half.h"
 #include "core/engine/engine.h"
 #include "core/engine/format_value.h"
 #include "core/ops/op_table.h"
 #include "core/trace/host_functions.h"
+#include "tracefire/half.h"
 
 namespace tracefire {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/base/half.h"
 #include "core/graph/symbols.h"
+#include "tracefire/half.h"
 
 namespace tracefire {
 namespace {

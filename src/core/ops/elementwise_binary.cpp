@@ -61,13 +61,16 @@ Grads grad_floor_mod(GradContext& c) {  // z = x - floor(x / y) y
   const Value quotient = m.op("floor_div", {c.inputs[0], c.inputs[1]});
   return fit(c, g, m.neg(m.mul(g, quotient)));
 }
-/// dx = g y x^(y-1), without 0 * inf at y = 0; dy = g z log(x), 0 where x <= 0 as there is no
-/// real power beside it.
+/// dx = g y x^(y-1), 0 at y = 0 also where 1/x is infinite; dy = g z log(x), 0 where x <= 0 as
+/// there is no real power beside it.
 Grads grad_pow(GradContext& c) {
   Math m(c.b);
   const Value g = c.out_grads[0], x = c.inputs[0], y = c.inputs[1];
-  const Value zero = m.scalar(0, x), one = m.scalar(1, x);
-  const Value exponent = m.select(m.equal(y, zero), one, m.sub(y, one));
+  const Value zero = m.scalar(0, x), one = m.scalar(1, x), less = m.sub(y, one);
+  // Any exponent with a finite power keeps 0 * x^(y-1) at 0. Where 1/x is finite it stays y - 1, so
+  // that an infinite x gives 0 * 0, and a second gradient finds the power.
+  const Value inverse = m.op("is_finite", {m.op("reciprocal", {x})});
+  const Value exponent = m.select(m.equal(y, zero), m.select(inverse, less, one), less);
   const Value dx = m.mul(g, m.mul(y, m.op("pow", {x, exponent})));
   const Value positive = m.op("greater", {x, zero});
   const Value log = m.op("log", {m.select(positive, x, one)});

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 
+#include "core/base/settings.h"
 #include "core/runtime/frame.h"
 #include "core/runtime/transfer.h"
 
 namespace tracefire {
 namespace {
 
+/// Bound programs of all programs together; of one, as many as instance_cache_size says.
 constexpr size_t kBoundPrograms = 1024;
 /// Runs in a row that nobody observed and whose checks are remembered.
 constexpr int kMostUnasked = 4096;
@@ -44,11 +46,20 @@ Result<std::shared_ptr<BoundProgram>> Executor::bind(const ProgramPtr& program, 
   if (found != bound_.end()) return found->second->second;
   order_.emplace_front(key, made);
   bound_[key] = order_.begin();
-  if (order_.size() > kBoundPrograms) {
-    bound_.erase(order_.back().first);
-    order_.pop_back();
-  }
+  size_t& sizes = sizes_[program->id];
+  if (++sizes > static_cast<size_t>(settings::instance_cache_size())) forget_oldest(program->id);
+  if (order_.size() > kBoundPrograms) forget_oldest(order_.back().second->program().id);
   return made;
+}
+
+void Executor::forget_oldest(uint64_t program) {
+  const auto oldest = std::find_if(order_.rbegin(), order_.rend(), [&](const Entry& entry) {
+    return entry.second->program().id == program;
+  });
+  if (oldest == order_.rend()) return;
+  if (--sizes_[program] == 0) sizes_.erase(program);
+  bound_.erase(oldest->first);
+  order_.erase(std::prev(oldest.base()));
 }
 
 void Executor::publish(const RunRequest& request, const BoundProgram& bound, uint64_t repeats,

@@ -52,7 +52,8 @@ class Executor {
   /// captured graphs of up to 64 unrolled runs are replayed. Outputs are those of the last run.
   Result<RunOutcome> run_repeated(const RunRequest& request, int64_t repeats);
 
-  /// Program bound to sizes, from the cache (least recently used ones go first).
+  /// Program bound to sizes, from the cache: of one program the sets of sizes that were used last,
+  /// as many as the setting instance_cache_size says. Runs that go on keep theirs.
   Result<std::shared_ptr<BoundProgram>> bind(const ProgramPtr& program, const DimEnv& env);
 
   void set_host_handler(HostHandler handler) { host_handler_ = std::move(handler); }
@@ -74,10 +75,14 @@ class Executor {
   void publish(const RunRequest& request, const BoundProgram& bound, uint64_t repeats,
                uint64_t launches, int64_t start_ns, Times times);
 
+  /// Of a program's bound programs, drops the one that was not used for longest. Under mutex_.
+  void forget_oldest(uint64_t program);
+
   using Entry = std::pair<std::string, std::shared_ptr<BoundProgram>>;
   std::mutex mutex_;
   std::list<Entry> order_;  // most recent first
   std::unordered_map<std::string, std::list<Entry>::iterator> bound_;
+  std::unordered_map<uint64_t, size_t> sizes_;  // bound programs of each program in order_
   HostHandler host_handler_;
   std::function<bool()> interrupted_;
 };

@@ -22,18 +22,41 @@ std::string place_of(const Node& node) {
   return place;
 }
 
+/// "label 7 is out of range; labels run from 0 to 2", or of an index where the node does not say
+/// what its numbers are; without the end where it depends on the sizes of a run.
+std::string out_of_range_text(const Graph& graph, const Node& node, int64_t number) {
+  const std::string_view op = OpTable::instance().name(node.op);
+  std::string what = "index";
+  Dim count;
+  if (op == "check_range") {
+    const std::string& message = node.attrs.text("message");
+    if (!message.empty()) what = message;
+    count = node.attrs.shape("limit")[0];
+  } else if (op == "softmax_cross_entropy" || op == "softmax_cross_entropy_grad") {
+    const Shape& logits = graph.type(node.inputs[0]).shape;
+    what = "label";
+    count = logits[logits.rank() - 1];
+  }
+  std::string text = concat_text(what, " ", number, " is out of range");
+  if (what == "label" && count.is_constant()) {
+    text += concat_text("; labels run from 0 to ", count.value() - 1);
+  }
+  return text;
+}
+
 Status check_failure(const Program& program, const ErrorWord& word) {
   const size_t step = word.step_plus_one - 1;
   if (step >= program.steps.size()) {
     return error(ErrorCode::kInternal, "an error block names step ", step, " of '", program.name,
                  "', which has ", program.steps.size());
   }
-  const Node& node = program.graph->nodes[static_cast<size_t>(program.steps[step].node)];
+  const Graph& graph = *program.graph;
+  const Node& node = graph.nodes[static_cast<size_t>(program.steps[step].node)];
   const auto code = static_cast<ErrorCode>(word.code);
   switch (code) {
     case ErrorCode::kIndexOutOfRange:
-      return error(code, place_of(node), ": index ", word.detail,
-                   " is out of range; check the indices or labels");
+      return error(code, place_of(node), ": ", out_of_range_text(graph, node, word.detail),
+                   "; check the indices or labels");
     case ErrorCode::kNotFinite:
       return error(code, place_of(node), ": element ", word.detail, " is NaN or infinite");
     default:

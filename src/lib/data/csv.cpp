@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "core/base/guard.h"
+#include "core/base/path.h"
 #include "lib/data/gzip.h"
 #include "tracefire/data.h"
 
@@ -108,8 +109,9 @@ class Parser {
     std::sort(sorted.begin(), sorted.end());
     for (size_t i = 1; i < sorted.size(); ++i) {
       if (sorted[i].empty() || sorted[i] != sorted[i - 1]) continue;
-      return error(ErrorCode::kBadFile, table_.source, ", line ", line_, ": two columns are called ",
-                   shown(sorted[i]), "; expected a name of its own for each. Rename one of them");
+      return error(ErrorCode::kBadFile, table_.source, ", line ", line_,
+                   ": two columns are called ", shown(sorted[i]),
+                   "; expected a name of its own for each. Rename one of them");
     }
     return {};
   }
@@ -179,6 +181,7 @@ Result<Table> parse(std::string_view text, const CsvOptions& options, const std:
 }
 
 Result<std::string> read_file(const std::string& path, uint64_t max_bytes) {
+  TF_RETURN_IF_ERROR(check_path(path, ErrorCode::kFileNotFound));
   std::error_code failure;
   const auto status = std::filesystem::status(path, failure);
   if (!failure && std::filesystem::is_directory(status)) {

@@ -9,10 +9,6 @@
 
 namespace tracefire::nn {
 
-Tensor relu(const Tensor& x) { return tracefire::relu(x); }
-Tensor tanh(const Tensor& x) { return tracefire::tanh(x); }
-Tensor sigmoid(const Tensor& x) { return tracefire::sigmoid(x); }
-Tensor softmax(const Tensor& x) { return tracefire::softmax(x, -1); }
 Tensor gelu(const Tensor& x) {
   const Tensor inside = erf(mul(x, scalar_like(1 / std::numbers::sqrt2, x)));
   const Tensor below = mul(add(inside, scalar_like(1, x)), scalar_like(0.5, x));

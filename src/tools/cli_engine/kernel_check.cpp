@@ -161,7 +161,7 @@ ProfiledRun run_profiled(const std::vector<std::string>& command, const std::str
   ProfiledRun run;
   run.session = std::move(session).value();
   run.profiles = read_profiles(processes);
-  std::string damage;
+  inject::Damage damage;
   const Result<std::vector<inject::ProcessRecord>> records = inject::read_records(folder, &damage);
   for (Profile& profile : run.profiles) {
     run.checks.push_back(check_kernels(

@@ -17,6 +17,9 @@ Facts machine_facts(const Root& root, const Machine& machine, const Data& data,
 void log_facts(const Machine& machine, const Data& data, Facts* facts);
 /// What the driver's tools and the kernel's log say: GPUs held, throttled, Xid, ECC, MIG …
 void measured_facts(const Machine& machine, const Data& data, Facts* facts);
+/// How a GPU was used while somebody looked: samples of nvidia-smi, a report of prove or of the
+/// monitor.
+void use_facts(const Machine& machine, Facts* facts);
 /// Commands of this system: "cmd.driver" …
 void command_facts(const Machine& machine, const Data& data, Facts* facts);
 

@@ -34,6 +34,24 @@ std::string dotted(const std::string& number) {
              : number.substr(0, number.size() - 1) + "." + number.substr(number.size() - 1);
 }
 
+/// A wheel whose code nobody has listed, built with a CUDA that is older than the GPU.
+void old_cuda_facts(const Machine& m, const Data& data, const Framework& fw, Facts* f) {
+  auto table = data.versions().find("capability");
+  if (fw.build != Build::kGpu || !fw.sass.empty() || !fw.ptx.empty() || fw.cuda.empty() ||
+      table == data.versions().end())
+    return;
+  for (const Gpu& gpu : visible_gpus(m)) {
+    auto row = table->find(gpu.capability);
+    const std::string needs = row == table->end() ? "" : text_of(*row, "min_cuda");
+    if (needs.empty() || major_of(fw.cuda) >= major_of(needs)) continue;
+    f->set("fw.cuda_before_gpu", needs,
+           fw.product + " " + fw.version + " is built for CUDA " + fw.cuda + "; " + gpu.name +
+               " (compute capability " + gpu.capability + ") came with CUDA " + needs + ".");
+    f->set("fw.bad_cc", gpu.capability);
+    f->set("fw.bad_gpu", gpu.name);
+  }
+}
+
 /// Can this wheel's code run on a GPU of that capability?
 void capability_facts(const Machine& m, const Data& data, const Framework& fw, Facts* f) {
   if (fw.build != Build::kGpu || (fw.sass.empty() && fw.ptx.empty())) return;
@@ -511,6 +529,7 @@ Facts framework_facts(const Facts& environment, const Root& root, const Machine&
     cudnn_facts(root, env, fw, &f);
     shadow_facts(root, m, env, fw, &f);
     capability_facts(m, data, fw, &f);
+    old_cuda_facts(m, data, fw, &f);
   }
   python_package_facts(m, data, env, fw, &f);
   compiler_facts(root, m, env, fw, &f);

@@ -277,6 +277,9 @@ void dmesg_facts(const Machine& m, const Data& data, Facts* f) {
     if (contains(line, "requires use of the NVIDIA open kernel modules"))
       say("dmesg.open_required", line);
     if (contains(line, "RmInitAdapter failed")) say("dmesg.rminit", line);
+    if (contains(line, "necessary power cables connected") ||
+        contains(line, "power connectors connected"))
+      say("dmesg.power", line);
     if (contains(line, "This PCI I/O region assigned to your NVIDIA device is invalid") ||
         contains(line, "BAR1 is 0M") || contains(line, "BAR 1: can't assign") ||
         contains(line, "BAR 1: no space") || contains(line, "BAR 1 [mem size"))
@@ -346,6 +349,7 @@ void measured_facts(const Machine& machine, const Data& data, Facts* facts) {
   memory_error_facts(machine, facts);
   dmesg_facts(machine, data, facts);
   tool_facts(machine, facts);
+  use_facts(machine, facts);
 }
 
 }  // namespace tracefire::doctor

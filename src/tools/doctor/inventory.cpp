@@ -77,7 +77,7 @@ void machine_lines(const Root& root, const Machine& m, std::vector<std::string>*
   for (const std::string& uuid : m.smi_list.mig_uuids) out->push_back("MIG instance: " + uuid);
 }
 
-/// Variables that decide something; others are nobody's business.
+/// Variables that decide something; all others are left out.
 void variable_lines(const Machine& m, std::vector<std::string>* out) {
   for (const char* name : {"CUDA_VISIBLE_DEVICES",
                            "NVIDIA_VISIBLE_DEVICES",

@@ -244,7 +244,10 @@ void read_captured(const Root& root, Machine* m) {
   std::string query = captured("nvidia-smi-query.csv", 1 << 20),
               all = captured("nvidia-smi-q.txt", 1 << 20),
               list = captured("nvidia-smi-L.txt", 1 << 20);
-  m->smi_rows = parse_smi_csv(query);
+  m->smi_samples = parse_smi_csv(query);
+  m->smi_rows = latest_rows(m->smi_samples);
+  m->use_report = captured("prove.json", 8 << 20);
+  if (m->use_report.empty()) m->use_report = captured("monitor.json", 8 << 20);
   m->smi_apps = parse_smi_csv(captured("nvidia-smi-apps.csv", 1 << 20));
   m->smi_q = parse_smi_q(all);
   m->smi_all = join({m->smi_text, query, list, all}, "\n");

@@ -71,6 +71,8 @@ struct Machine {
   std::string smi_all;   ///< all that nvidia-smi printed, tables too
   std::string log_name;  ///< what to call the log in evidence
   std::vector<SmiRow> smi_rows, smi_apps;
+  std::vector<SmiRow> smi_samples;  ///< every look at the GPUs, in order
+  std::string use_report;           ///< a report of prove or of the monitor, as JSON
   std::vector<SmiEntry> smi_q;
   SmiList smi_list;
   bool has_smi_list = false;

@@ -63,7 +63,7 @@ void Aggregate::pack_counts(Packer& out) const {
   });
   section(out, Section::kCounts, [&](Packer& o) {
     for (const uint64_t n : {kernels_, copies_, sets_, calls_, timeless_, dropped_, unknown_, out_,
-                             most_out_, refused_, events_, events_cut_}) {
+                             most_out_, refused_, events_, events_cut_, written_}) {
       o.number(n);
     }
   });

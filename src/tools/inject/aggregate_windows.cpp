@@ -72,8 +72,8 @@ void Aggregate::close_chunk() {
   chunk_open_ = false;
   if (chunk_size_ == kChunkHeaderBytes) return;
   const auto length = static_cast<uint32_t>(chunk_size_ - kChunkHeaderBytes);
-  const uint32_t sum = crc32(chunk_ + kChunkHeaderBytes, length);
   std::memcpy(chunk_ + 4, &length, sizeof(length));
+  const uint32_t sum = crc32(chunk_ + kChunkSummed, chunk_size_ - kChunkSummed);
   std::memcpy(chunk_ + 8, &sum, sizeof(sum));
   if (!sink_failed_ && sink_ != nullptr && sink_(sink_context_, chunk_, chunk_size_)) {
     written_ += chunk_size_;

@@ -414,22 +414,24 @@ void add_samples(Report& report) {
   }
 }
 
-void add_notes(Report& report, const std::vector<ProcessRecord>& records,
-               const std::string& damage) {
+/// The executor's launches beside the driver's records, which are independent of each other.
+std::string words_of_comparison(const OpReport& ops) {
+  const std::string all = std::to_string(ops.kernels_compared);
+  if (ops.kernels_agreeing == ops.kernels_compared) {
+    return "the driver recorded each of the " + all +
+           " kernels that Tracefire's executor launched" +
+           (ops.counted ? ", as often as the executor says or more" : "");
+  }
+  return "the driver recorded " + std::to_string(ops.kernels_agreeing) + " of the " + all +
+         " kernels that Tracefire's executor launched as often as the executor says; fewer "
+         "times: " +
+         ops.fewer;
+}
+
+void add_notes(Report& report, const std::vector<ProcessRecord>& records) {
   const auto note = [&](const std::string& text) { report.notes.push_back(text); };
   for (const ProcessRecord& r : records) {
     const std::string who = title_of(r) + ": ";
-    const double all = static_cast<double>(r.kernels + r.copies + r.sets + r.calls + r.dropped);
-    if (r.dropped > 0) {
-      note(who + std::to_string(r.dropped) + " records were dropped by CUPTI (" +
-           percent(ratio(static_cast<double>(r.dropped), all)) + ")");
-      if (static_cast<double>(r.dropped) > table::kCutShare * all) report.complete = false;
-    }
-    if (!r.clean_end && r.state == TraceState::kTracing) {
-      note(who +
-           "it ended without its last records (killed, or left by _exit): up to a second of "
-           "work may be missing");
-    }
     if (r.state == TraceState::kTracing) {
       uint64_t of_graph = 0;
       for (const NameRow& n : r.names) of_graph += n.of_graph;
@@ -438,7 +440,6 @@ void add_notes(Report& report, const std::vector<ProcessRecord>& records,
                               : "CUDA graphs were traced as a whole: their kernels are not named"));
       }
     }
-    if (!r.damage.empty()) note(who + r.damage);
     if (!r.detail.empty()) note(who + printable(r.detail, 200));
     if (r.detail.find("(35)") != std::string::npos) {  // CUPTI_ERROR_INSUFFICIENT_PRIVILEGES
       note(
@@ -456,8 +457,7 @@ void add_notes(Report& report, const std::vector<ProcessRecord>& records,
   for (const std::string& text : report.ops.notes) note(text);
   const OpReport& ops = report.ops;
   if (ops.kernels_compared > 0) {
-    note(std::to_string(ops.kernels_agreeing) + " of " + std::to_string(ops.kernels_compared) +
-         " kernels that the executor launched were recorded by the driver at least as often; " +
+    note(words_of_comparison(ops) + "; " +
          percent(ratio(ops.joined_ns, static_cast<double>(report.kernel_ns))) +
          " of the kernel time has an operation");
   }
@@ -470,15 +470,14 @@ void add_notes(Report& report, const std::vector<ProcessRecord>& records,
         "without CUPTI's records it is not known which kernels ran, how long each took, what was "
         "copied, why the GPU waited, nor which process kept a shared GPU busy");
   }
-  if (!damage.empty()) note(damage);
   if (report.session->processes_left_out > 0) note("more processes ran than were looked at");
 }
 
 /// What may be said without records: NVML saw it, or nobody looked.
-void judge_without_records(Report& report) {
+void judge_without_records(Report& report, const Damage& damage) {
   const Session& s = *report.session;
   const std::string unseen = s.tracing == "on" ? unseen_work(s) : "";
-  if (s.tracing == "on" && report.processes.empty() && unseen.empty()) {
+  if (s.tracing == "on" && report.processes.empty() && unseen.empty() && damage.empty()) {
     report.place = Place::kOnCpu;
     report.evidence = Evidence::kTraced;
     report.reason = "no process of the program started CUDA";
@@ -497,6 +496,7 @@ void judge_without_records(Report& report) {
     report.reason = "nothing was recorded and NVML showed no process of the program on a GPU";
     if (!s.nvml_problem.empty()) report.reason = "nothing was recorded and NVML does not answer";
     if (!unseen.empty()) report.reason = unseen;
+    if (!damage.empty() && report.processes.empty()) report.reason = "what was recorded is lost";
     return;
   }
   const double busy = sum / looks;
@@ -533,7 +533,7 @@ std::string words_of_ops(const Report& report) {
   return all > 0 ? text + " (" + percent(ratio(ops.gpu_flops, all)) + " on GPUs)" : text;
 }
 
-void judge_all(Report& report) {
+void judge_all(Report& report, const Damage& damage) {
   bool traced = false;
   bool recorded = false;
   double gpu = 0;
@@ -552,7 +552,7 @@ void judge_all(Report& report) {
     gpu += g;
     cpu += c;
   }
-  if (!traced && !recorded) return judge_without_records(report);
+  if (!traced && !recorded) return judge_without_records(report, damage);
   report.evidence =
       traced || report.session->tracing == "on" ? Evidence::kTraced : Evidence::kRecorded;
   for (const ProcessFigure& p : report.processes) {
@@ -587,7 +587,7 @@ const char* place_name(Place place) {
 }
 
 Report analyse(const Session& session, const std::vector<ProcessRecord>& records,
-               const std::string& damage) {
+               const Damage& damage) {
   Report report;
   report.session = &session;
   for (const ProcessRecord& r : records) {
@@ -605,17 +605,23 @@ Report analyse(const Session& session, const std::vector<ProcessRecord>& records
       report.processes.back().command = redacted(printable(command, 512));
     }
   }
+  std::stable_sort(report.processes.begin(), report.processes.end(),
+                   [](const ProcessFigure& a, const ProcessFigure& b) {
+                     return static_cast<uint64_t>(a.record->rank) <
+                            static_cast<uint64_t>(b.record->rank);  // without a rank: last
+                   });
   add_kernels(report, records);
   add_copies(report, records);
   report.ops = join_ops(records);
   add_shares(report);
   add_samples(report);
-  judge_all(report);
+  judge_all(report, damage);
   for (const ProcessFigure& p : report.processes) {
     for (const GpuUse& use : p.gpus)
       report.memory_peak = std::max(report.memory_peak, use.memory_peak);
   }
-  add_notes(report, records, damage);
+  weigh_evidence(report, records, damage);
+  add_notes(report, records);
   report.advice = advise(report);
   return report;
 }

@@ -117,11 +117,18 @@ struct Report {
   std::vector<std::string> throttling;  ///< what held clocks down, with its part of the time
   std::vector<Advice> advice;
   std::vector<std::string> notes;  ///< what is missing or was cut, what cannot be known
-  bool complete = true;            ///< no record was dropped
+  /// Why the evidence is incomplete: records that were dropped, damaged or lost, processes that
+  /// left none. The verdict is then at most what was seen for certain.
+  std::vector<std::string> incomplete;
+  bool complete() const { return incomplete.empty(); }
 };
 
 Report analyse(const Session& session, const std::vector<ProcessRecord>& records,
-               const std::string& damage);
+               const Damage& damage);
+
+/// Looks for what the records do not show, and takes from the verdict what they cannot bear.
+void weigh_evidence(Report& report, const std::vector<ProcessRecord>& records,
+                    const Damage& damage);
 
 /// Adds what the machine did to the program: memory swapping, other processes on its GPUs.
 void advise_machine(const Report& report, std::vector<Advice>& list);

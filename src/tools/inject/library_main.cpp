@@ -175,16 +175,21 @@ void buffer_requested(uint8_t** buffer, size_t* size, size_t* most_records) {
   *size = guest->buffer_bytes;
 }
 
+/// Asks how many records were dropped since the last time: also where no buffer comes any more.
+void count_dropped() {
+  size_t dropped = 0;
+  if (guest->cupti.cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped) == kCuptiSuccess) {
+    guest->dropped.fetch_add(dropped);
+  }
+}
+
 void buffer_completed(void*, uint32_t, uint8_t* buffer, size_t, size_t valid) {
   if (buffer == nullptr) return;
   guest->out.fetch_sub(1);
   if (!guest->dead && valid > 0) {
     uint64_t now = 0;
-    size_t dropped = 0;
     if (guest->cupti.cuptiGetTimestamp(&now) != kCuptiSuccess) now = 0;
-    if (guest->cupti.cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped) == kCuptiSuccess) {
-      guest->dropped.fetch_add(dropped);
-    }
+    count_dropped();
     pthread_mutex_lock(&guest->lock);
     if (!guest->dead) {
       guest->totals->begin_buffer(now);
@@ -202,6 +207,7 @@ void buffer_completed(void*, uint32_t, uint8_t* buffer, size_t, size_t valid) {
 // --- the beat ---
 
 void beat(bool last) {
+  count_dropped();
   const Clocks clocks = read_clocks();
   pthread_mutex_lock(&guest->lock);
   guest->totals->count_buffers(guest->out, guest->most_out, guest->refused, guest->dropped);
@@ -546,6 +552,9 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   const bool found = find_cupti(&facts);
   guest->totals->start(process, read_clocks());  // before the first record
   if (found) start_tracing(&facts);
+  char file[sizeof(Guest::stem) + 8];
+  snprintf(file, sizeof(file), "%s.sum", guest->stem);
+  tracefire::recorder::list_record(guest->folder, process.host, file, guest->owner);
   pthread_mutex_lock(&guest->lock);
   guest->totals->set_trace(facts);
   guest->totals->beat(read_clocks());

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "tools/inject/escape.h"
+#include "tools/inject/record_format.h"
 
 namespace tracefire::inject {
 namespace {
@@ -55,6 +57,10 @@ OpRow read_row(const Json& from) {
     if (row.symbols.size() == kMostSymbols) break;
     row.symbols.push_back(symbol.get<std::string>().substr(0, 1024));
   }
+  const auto told = from.find("launches");  // records of earlier releases have none
+  for (size_t i = 0; told != from.end() && i < std::min(told->size(), row.symbols.size()); ++i) {
+    row.launches.push_back(std::min(told->at(i).get<uint64_t>(), row.runs));
+  }
   return row;
 }
 
@@ -97,6 +103,16 @@ OpRecords read(const Json& json) {
   return r;
 }
 
+/// Whether the check sum that ends the text is right. Texts of earlier releases have none.
+bool whole(std::string_view bytes) {
+  constexpr std::string_view kCheck = ",\"check\":\"";
+  const size_t at = bytes.rfind(kCheck);
+  if (at == std::string_view::npos) return true;
+  char sum[16];
+  std::snprintf(sum, sizeof(sum), "%08x\"}", crc32(bytes.data(), at));
+  return bytes.substr(at + kCheck.size(), 10) == sum;
+}
+
 }  // namespace
 
 Result<OpRecords> parse_op_records(std::string_view bytes) {
@@ -104,6 +120,7 @@ Result<OpRecords> parse_op_records(std::string_view bytes) {
     return error(ErrorCode::kBadFile, "operations take ", bytes.size(), " bytes; expected at most ",
                  kMaxOpBytes);
   }
+  if (!whole(bytes)) return error(ErrorCode::kBadFile, "damaged: wrong check sum");
   try {
     const Json json = Json::parse(bytes);
     if (!json.is_object() || json.value("schema", "") != kSchema) {

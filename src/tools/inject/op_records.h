@@ -14,7 +14,10 @@ namespace tracefire::inject {
 /// printable().
 struct OpRow {
   std::string op, layer, location, device, kernel, library, placement, reason;
-  std::vector<std::string> symbols;  ///< device kernels that one execution launches
+  std::vector<std::string> symbols;  ///< device kernels that executions launch
+  /// For each symbol, how many of the runs launch it: programs for other shapes have other kernels.
+  /// Where it is shorter, all do.
+  std::vector<uint64_t> launches;
   uint64_t runs = 0;
   double flops = 0, bytes = 0;
   bool on_gpu() const { return device.rfind("/GPU", 0) == 0; }

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "tools/inject/classify.h"
+#include "tools/inject/escape.h"
 
 namespace tracefire::inject {
 namespace {
@@ -46,9 +47,13 @@ class Join {
       figure.flops += row.flops;
       figure.bytes += row.bytes;
       if (!traced || !row.on_gpu()) continue;
-      for (const std::string& symbol : row.symbols) {
-        claims[symbol].push_back({&figure, weight_of(row)});
-        launches[symbol] += row.runs;
+      for (size_t i = 0; i < row.symbols.size(); ++i) {
+        const uint64_t count = i < row.launches.size() ? row.launches[i] : row.runs;
+        const double part =
+            row.runs > 0 ? static_cast<double>(count) / static_cast<double>(row.runs) : 1;
+        claims[row.symbols[i]].push_back({&figure, weight_of(row) * part});
+        launches[row.symbols[i]] += i < row.launches.size() ? count : 0;
+        report_.counted &= i < row.launches.size();
       }
     }
     for (const ProgramRow& p : ops.programs) {
@@ -75,14 +80,13 @@ class Join {
       const auto found = kernels.find(symbol);
       if (found == kernels.end() || found->second.count == 0) {
         if (symbol != kLibraryProduct && symbol != "memset" && symbol != "memcpy") {
-          ++report_.kernels_compared;
+          compare(symbol, 0, launches[symbol]);
         }
         continue;
       }
       found->second.claimed = true;
       give(rows, found->second.ns);
-      ++report_.kernels_compared;
-      if (found->second.count >= launches[symbol]) ++report_.kernels_agreeing;
+      compare(symbol, found->second.count, launches[symbol]);
     }
     if (const auto rows = claims.find(std::string(kLibraryProduct)); rows != claims.end()) {
       double ns = 0;
@@ -95,8 +99,7 @@ class Join {
         ns += kernel.ns;
         count += kernel.count;
       }
-      ++report_.kernels_compared;
-      if (count >= launches[rows->first]) ++report_.kernels_agreeing;
+      compare("the library's products", count, launches[rows->first]);
       if (count > 0) give(rows->second, ns);
     }
     for (const auto& [name, kernel] : kernels) report_.joined_ns += kernel.claimed ? kernel.ns : 0;
@@ -126,6 +129,19 @@ class Join {
   }
 
  private:
+  void compare(const std::string& kernel, uint64_t recorded, uint64_t launched) {
+    constexpr size_t kMostText = 400;
+    ++report_.kernels_compared;
+    if (recorded >= std::max<uint64_t>(launched, 1)) {
+      ++report_.kernels_agreeing;
+    } else if (report_.fewer.size() < kMostText) {
+      report_.fewer += (report_.fewer.empty() ? "" : ", ") + printable(kernel, 80) + " (" +
+                       std::to_string(recorded) + " of " + std::to_string(launched) + ")";
+    } else if (report_.fewer.back() != '.') {
+      report_.fewer += " ...";
+    }
+  }
+
   using Key = std::tuple<std::string, std::string, std::string, std::string, std::string,
                          std::string, std::string>;
 

@@ -34,6 +34,9 @@ struct OpReport {
   double gpu_flops = 0, cpu_flops = 0, cpu_by_choice_flops = 0;
   double joined_ns = 0;  ///< of all kernel time, what has an operation
   uint64_t kernels_compared = 0, kernels_agreeing = 0;
+  bool counted = true;  ///< false where earlier releases' records do not tell launches by kernel
+  std::string
+      fewer;  ///< the others: how often the driver recorded them, of the executor's launches
   std::vector<std::string> notes;
 };
 

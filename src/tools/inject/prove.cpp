@@ -45,11 +45,11 @@ Result<Session> read_session_file(const std::string& folder) {
     text << file.rdbuf();
     return read_session(text.str());
   }
-  std::string damage;
+  Damage damage;
   TF_ASSIGN(const std::vector<ProcessRecord> records, read_records(folder, &damage));
   if (records.empty()) {
     return error(ErrorCode::kFileNotFound, printable(folder), " holds neither session.json nor ",
-                 "records. Expected a folder that `tracefire prove --out` made.", damage);
+                 "records. Expected a folder that `tracefire prove --out` made.", damage.str());
   }
   Session session;
   session.tracing = "on";
@@ -88,18 +88,27 @@ Status write_reports(const Report& report, const std::string& folder) {
   return {};
 }
 
+/// What was seen for certain meets partly-on-gpu; on-gpu needs the whole evidence.
 bool verdict_met(const Report& report, const std::string& require) {
   if (require.empty()) return true;
   if (require == "partly-on-gpu") {
     return report.place == Place::kOnGpu || report.place == Place::kPartlyOnGpu;
   }
-  return report.place == Place::kOnGpu;
+  return report.place == Place::kOnGpu && report.complete();
+}
+
+void say_missed(const Report& report, const ProveRequest& request) {
+  if (request.quiet) return;
+  std::string why = std::string("the verdict is ") + place_name(report.place);
+  if (!report.complete()) why += ", the evidence is incomplete: " + report.incomplete.front();
+  std::fprintf(stderr, "tracefire prove: --require %s is not met: %s\n", request.require.c_str(),
+               why.c_str());
 }
 
 /// Analyses what lies in `folder` and tells it; reports go to `reports`, "" for none.
 int tell(const ProveRequest& request, const std::string& folder, const std::string& reports,
          const Session& session) {
-  std::string damage;
+  Damage damage;
   const Result<std::vector<ProcessRecord>> records = read_records(folder, &damage);
   if (!records.ok()) return refuse(records.status());
   const Report report = analyse(session, *records, damage);
@@ -111,9 +120,9 @@ int tell(const ProveRequest& request, const std::string& folder, const std::stri
   }
   if (!request.quiet && !(request.json && !request.from.empty())) {
     if (request.from.empty()) {
-      std::fputs(report_text(report).c_str(), stderr);
+      std::fputs(report_text(report, request.err_look).c_str(), stderr);
     } else {
-      told = put(report_text(report)) && told;
+      told = put(report_text(report, request.out_look)) && told;
     }
   }
   if (!reports.empty()) {
@@ -121,7 +130,9 @@ int tell(const ProveRequest& request, const std::string& folder, const std::stri
   }
   const int status = request.from.empty() ? session.ending.status : 0;
   if (status == 0 && !told) return 1;
-  return status == 0 && !verdict_met(report, request.require) ? kMissedVerdict : status;
+  if (status != 0 || verdict_met(report, request.require)) return status;
+  say_missed(report, request);
+  return kMissedVerdict;
 }
 
 }  // namespace

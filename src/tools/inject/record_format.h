@@ -10,9 +10,10 @@
 //     8 bytes magic, u32 version, u32 length of the body, u32 CRC-32 of the body; then sections:
 //     varint tag, varint length, payload. Readers skip tags and trailing bytes they do not know.
 //   p<PID>-<HOST>-<N>.win  the windows: single events. Grows by whole chunks up to a limit.
-//     a chunk: u32 magic, u32 length, u32 CRC-32 of the payload, u32 window, u64 base time; then
-//     events, whose start is a signed difference to the start of the event before (at first the
-//     base time).
+//     a chunk: u32 magic, u32 length of the payload, u32 CRC-32 of all that follows, u32 window,
+//     u64 base time; then events, whose start is a signed difference to the start of the event
+//     before (at first the base time). Chunks with the older magic have the sum of the payload.
+//   processes-<HOST>.txt  a line for each .sum and .ops.json file that a process of the host began.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +26,10 @@ namespace tracefire::inject {
 inline constexpr char kSnapshotMagic[8] = {'T', 'F', 'P', 'R', 'S', 'U', 'M', '1'};
 inline constexpr uint32_t kFormatVersion = 1;
 inline constexpr size_t kSnapshotHeaderBytes = 20;
-inline constexpr uint32_t kChunkMagic = 0x31574654;  // "TFW1"
+inline constexpr uint32_t kChunkMagic = 0x32574654;     // "TFW2"
+inline constexpr uint32_t kOldChunkMagic = 0x31574654;  // "TFW1"
 inline constexpr size_t kChunkHeaderBytes = 24;
+inline constexpr size_t kChunkSummed = 12;  ///< where the bytes begin whose sum is kept
 
 /// Bounds that writer and reader share. A file beyond them is damaged.
 inline constexpr size_t kMaxSnapshotBytes = size_t{8} << 20;
@@ -48,9 +51,9 @@ enum class Section : uint8_t {
                ///< window limit (bytes)
   kClock = 3,  ///< start: CUPTI, real, monotonic; now: CUPTI, real, monotonic; clean end (1/0); CPU
                ///< time of the process in ns; peak resident bytes
-  kCounts =
-      4,  ///< kernels, copies, memsets, calls, without times, dropped by CUPTI, unknown kinds,
-          ///< buffers out, most buffers out, buffers refused, window events, events cut
+  kCounts = 4,  ///< kernels, copies, memsets, calls, without times, dropped by CUPTI, unknown
+                ///< kinds, buffers out, most buffers out, buffers refused, window events, events
+                ///< cut, bytes of the window file
   kDevice = 5,  ///< id; text name; text UUID (16 bytes); capability major, minor; multiprocessors;
                 ///< memory bytes; memory kB/s; core kHz
   kNames = 6,   ///< n, then n x (id; text; count; total ns, min, max; blocks; threads; launches as

@@ -3,20 +3,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-
-#include "tools/inject/escape.h"
 
 namespace tracefire::inject {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr uint64_t kLatest = uint64_t{1} << 62;  // of any time; sums of two stay in range
 constexpr size_t kMaxEvents = size_t{8} << 20;
-constexpr size_t kMaxWindowBytes = size_t{512} << 20;
-constexpr size_t kMaxProcesses = 4096;
 
 /// Takes numbers and texts off a piece of memory; after the first that is not there, all are zero
 /// and `good` is false.
@@ -235,6 +227,7 @@ bool read_section(Section tag, Reader& in, ProcessRecord& r) {
     case Section::kCounts:
       read_numbers(in, r.kernels, r.copies, r.sets, r.calls, r.timeless, r.dropped, r.unknown,
                    r.buffers_out, r.buffers_most, r.buffers_refused, r.events, r.events_cut);
+      if (!in.empty()) r.window_bytes = in.number();
       break;
     case Section::kDevice:
       read_device(in, r);
@@ -326,47 +319,6 @@ bool read_chunk(std::string_view payload, uint64_t base, WindowRow& window, Proc
   return in.good();
 }
 
-std::string read_file(const fs::path& path, size_t limit, bool* whole) {
-  std::ifstream file(path, std::ios::binary);
-  std::error_code ignored;
-  const auto size = static_cast<size_t>(fs::file_size(path, ignored));
-  *whole = !ignored && file && size <= limit;
-  std::string text(std::min(ignored ? 0 : size, limit), '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<size_t>(std::max<std::streamsize>(file.gcount(), 0)));
-  return text;
-}
-
-/// Joins the executor's records with those of the same process; one that never started CUDA gets
-/// a record of its own. A process may have become another program: then the later one is meant.
-void attach(OpRecords&& ops, std::vector<ProcessRecord>& records) {
-  ProcessRecord* of = nullptr;
-  for (ProcessRecord& r : records) {
-    if (r.pid != ops.pid || r.host != ops.host || r.ops ||
-        r.first.real > ops.begun_ns + ops.wall_ns) {
-      continue;
-    }
-    if (of == nullptr || r.first.real > of->first.real) of = &r;
-  }
-  if (of == nullptr) {
-    ProcessRecord made;
-    made.state = TraceState::kNoCuda;
-    made.pid = ops.pid;
-    made.parent = ops.parent;
-    made.rank = ops.rank;
-    made.ranks = ops.ranks;
-    made.local_rank = ops.local_rank;
-    made.host = ops.host;
-    made.first.real = ops.begun_ns;
-    made.now.real = ops.begun_ns + ops.wall_ns;
-    made.cpu = ops.cpu_ns;
-    made.clean_end = ops.clean_end;
-    records.push_back(std::move(made));
-    of = &records.back();
-  }
-  of->ops = std::make_shared<const OpRecords>(std::move(ops));
-}
-
 }  // namespace
 
 Result<ProcessRecord> parse_snapshot(std::string_view bytes) {
@@ -406,7 +358,8 @@ Result<ProcessRecord> parse_snapshot(std::string_view bytes) {
 void parse_windows(std::string_view bytes, ProcessRecord& record) {
   size_t room = kMaxEvents;
   while (!bytes.empty()) {
-    if (bytes.size() < kChunkHeaderBytes || fixed32(bytes, 0) != kChunkMagic ||
+    if (bytes.size() < kChunkHeaderBytes ||
+        (fixed32(bytes, 0) != kChunkMagic && fixed32(bytes, 0) != kOldChunkMagic) ||
         fixed32(bytes, 4) > kMaxChunkBytes ||
         fixed32(bytes, 4) > bytes.size() - kChunkHeaderBytes) {
       add_damage(record.damage, "the window file ends in a torn chunk");
@@ -416,7 +369,9 @@ void parse_windows(std::string_view bytes, ProcessRecord& record) {
     const uint32_t index = fixed32(bytes, 12);
     uint64_t base = 0;
     std::memcpy(&base, bytes.data() + 16, sizeof(base));
-    if (fixed32(bytes, 8) != crc32(payload.data(), payload.size()) || index >= kMaxWindows ||
+    const size_t summed = fixed32(bytes, 0) == kChunkMagic ? kChunkSummed : kChunkHeaderBytes;
+    const size_t length = kChunkHeaderBytes + payload.size() - summed;
+    if (fixed32(bytes, 8) != crc32(bytes.data() + summed, length) || index >= kMaxWindows ||
         base > kLatest) {
       add_damage(record.damage, "a chunk of the window file has a wrong check sum");
       break;
@@ -439,64 +394,6 @@ void parse_windows(std::string_view bytes, ProcessRecord& record) {
     std::stable_sort(w.events.begin(), w.events.end(),
                      [](const EventRow& a, const EventRow& b) { return a.start < b.start; });
   }
-}
-
-Result<std::vector<ProcessRecord>> read_records(const std::string& folder, std::string* damage) {
-  std::error_code failed;
-  std::vector<fs::path> files;
-  std::vector<fs::path> op_files;
-  for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
-    const std::string name = it->path().filename().string();
-    std::error_code unknown;
-    if (!fs::is_regular_file(it->path(), unknown)) continue;  // opening a pipe would wait
-    if (it->path().extension() == ".sum") files.push_back(it->path());
-    if (name.size() > 9 && name.compare(name.size() - 9, 9, ".ops.json") == 0) {
-      op_files.push_back(it->path());
-    }
-  }
-  if (failed) {
-    return error(ErrorCode::kFileNotFound, printable(folder),
-                 " cannot be read: ", failed.message());
-  }
-  for (std::vector<fs::path>* list : {&files, &op_files}) {
-    std::sort(list->begin(), list->end());
-    if (list->size() <= kMaxProcesses) continue;
-    add_damage(*damage,
-               concat_text("only ", kMaxProcesses, " of ", list->size(), " processes were read"));
-    list->resize(kMaxProcesses);
-  }
-  std::vector<ProcessRecord> records;
-  const auto not_read = [&](const fs::path& file, const Status& status) {
-    add_damage(*damage, printable(file.filename().string(), 80) + ": " + status.message());
-  };
-  for (fs::path& file : files) {
-    bool whole = false;
-    Result<ProcessRecord> record = parse_snapshot(read_file(file, kMaxSnapshotBytes + 1, &whole));
-    if (!record.ok()) {
-      not_read(file, record.status());
-      continue;
-    }
-    const fs::path windows = fs::path(file).replace_extension(".win");
-    if (fs::is_regular_file(windows, failed)) {
-      const std::string bytes = read_file(windows, kMaxWindowBytes, &whole);
-      parse_windows(bytes, *record);
-      if (!whole) add_damage(record->damage, "the window file was read in part");
-    }
-    records.push_back(std::move(*record));
-  }
-  for (const fs::path& file : op_files) {
-    bool whole = false;
-    Result<OpRecords> ops = parse_op_records(read_file(file, kMaxOpBytes + 1, &whole));
-    if (ops.ok()) {
-      attach(std::move(*ops), records);
-    } else {
-      not_read(file, ops.status());
-    }
-  }
-  std::stable_sort(
-      records.begin(), records.end(),
-      [](const ProcessRecord& a, const ProcessRecord& b) { return a.first.real < b.first.real; });
-  return records;
 }
 
 }  // namespace tracefire::inject

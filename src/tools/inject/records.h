@@ -93,7 +93,8 @@ struct ProcessRecord {
   bool clean_end = false;
   uint64_t cpu = 0, resident_peak = 0;
   uint64_t kernels = 0, copies = 0, sets = 0, calls = 0, timeless = 0, dropped = 0, unknown = 0,
-           buffers_out = 0, buffers_most = 0, buffers_refused = 0, events = 0, events_cut = 0;
+           buffers_out = 0, buffers_most = 0, buffers_refused = 0, events = 0, events_cut = 0,
+           window_bytes = 0;  ///< of the window file; 0 where it is not told
   std::vector<DeviceRow> devices;
   std::vector<NameRow> names;
   std::vector<CopyRow> copy_rows;
@@ -117,8 +118,17 @@ Result<ProcessRecord> parse_snapshot(std::string_view bytes);
 /// says so in ProcessRecord::damage.
 void parse_windows(std::string_view bytes, ProcessRecord& record);
 
+/// Files of a folder that are lost, a line each.
+struct Damage {
+  std::vector<std::string> traces;      ///< of what the driver did: work on a GPU may be unknown
+  std::vector<std::string> operations;  ///< of Tracefire's executor: work on the CPU may be unknown
+  bool empty() const { return traces.empty() && operations.empty(); }
+  std::string str() const;  ///< all lines, parted by semicolons
+};
+
 /// All processes of a folder, by start; those that ran Tracefire's operations without CUDA too.
-/// `damage` gets a line for each file that is no record. Errors: kFileNotFound.
-Result<std::vector<ProcessRecord>> read_records(const std::string& folder, std::string* damage);
+/// `damage` gets a line for each file that is no record, and for each that a process began and that
+/// is not there. Errors: kFileNotFound.
+Result<std::vector<ProcessRecord>> read_records(const std::string& folder, Damage* damage);
 
 }  // namespace tracefire::inject

@@ -16,6 +16,7 @@
 #include "backends/nvidia/stack.h"
 #include "tools/inject/environment.h"
 #include "tools/inject/escape.h"
+#include "tools/inject/prefix.h"
 #include "tools/inject/wrap.h"
 #include "tools/report/manifest.h"
 
@@ -147,7 +148,9 @@ Result<TracePlan> plan_tracing(const RunOptions& options) {
   plan.window_limit = options.window_limit;
   plan.graphs_by_node = options.graphs_by_node;
   plan.beat_ms = options.beat_ms;
-  if (!options.command.empty()) plan.cupti = find_cupti(options.command.front());
+  if (!options.command.empty()) {
+    plan.cupti = find_cupti(options.command[program_of(options.command)]);
+  }
   return plan;
 }
 
@@ -172,6 +175,7 @@ Result<Session> run_and_record(const RunOptions& options) {
     session.notes = wrapped.notes;
     session.elsewhere = wrapped.lost;
     variables = trace_variables(*plan);
+    variables.insert(variables.end(), wrapped.variables.begin(), wrapped.variables.end());
     session.tracing = "on";
   }
 

@@ -22,6 +22,9 @@ std::string manifest(const ManifestFacts& facts) {
                                 std::move(used.origin)});
   }
   engine.why_no_gpu = why_no_gpu();
+  // What the proof says of the products so far; before any, what they would be computed with.
+  engine.precision = proof().precision;
+  if (engine.precision.empty() && !engine.why_no_gpu.empty()) engine.precision = "highest";
   return report::manifest({facts.commit, facts.seed, facts.all_libraries}, engine);
 }
 

@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <map>
 
-#include "core/base/status.h"
+#include "core/base/path.h"
 #include "tools/observe/profile_html.h"
 #include "tools/report/escape.h"
 #include "tools/report/page.h"
@@ -276,6 +276,7 @@ void write_private(const std::string& path, const std::string& text) {
 }  // namespace
 
 void Profile::write(const std::string& directory) const {
+  check_path(directory, ErrorCode::kCannotWrite).throw_if_error();
   std::error_code failed;
   std::filesystem::create_directories(directory, failed);
   if (failed) {

@@ -16,7 +16,7 @@
 #include <mutex>
 #include <utility>
 
-#include "core/base/status.h"
+#include "core/base/path.h"
 #include "tools/observe/event_file.h"
 #include "tools/report/wire.h"
 #include "tracefire/error.h"
@@ -188,6 +188,8 @@ struct FileWriter::State {
 FileWriter::FileWriter(const std::string& logdir, const FileWriterOptions& options)
     : state_(std::make_unique<State>()) {
   static std::atomic<int> files{0};
+  check_path(logdir, ErrorCode::kCannotWrite).throw_if_error();
+  check_path(options.filename_suffix, ErrorCode::kCannotWrite).throw_if_error();
   state_->options = options;
   state_->path = logdir;
   std::error_code failed;

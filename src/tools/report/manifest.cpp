@@ -175,7 +175,8 @@ std::string manifest(const ManifestFacts& facts, const EngineFacts& engine) {
                                                                   : engine.why_no_gpu);
   out["libraries"] = libraries_json(engine, facts.all_libraries);
   out["seed"] = facts.seed ? Json(*facts.seed) : Json();
-  out["precision"] = setting_text("matmul_precision").value();
+  out["precision"] =
+      engine.precision.empty() ? setting_text("matmul_precision").value() : engine.precision;
   out["settings"] = settings_json();
   return out.dump(2, ' ', false, Json::error_handler_t::replace);
 }

@@ -26,6 +26,7 @@ struct EngineFacts {
   uint64_t memory_bytes = 0;
   std::vector<Library> libraries;  ///< in use
   std::string why_no_gpu;
+  std::string precision;  ///< of float32 products; the setting, which is for GPUs, where empty
 };
 
 /// A time as RFC 3339 in UTC: "2026-11-30T20:51:00Z".

@@ -3,6 +3,7 @@
 // program says what CUPTI is to report. Environment:
 //   TF_FAKE_CUPTI_VERSION   what cuptiGetVersion says        (130001)
 //   TF_FAKE_CUPTI_TAKEN     cuptiSubscribe says that another tool subscribes
+//   TF_FAKE_CUPTI_DROPS     every tenth record is dropped
 //   TF_FAKE_CUPTI_FAIL      cuptiActivityEnable fails
 #include <time.h>
 
@@ -82,7 +83,9 @@ TF_EXPORT void tf_fake_record(const void* begin, size_t size) {
     capacity = fresh_size;
     used = 0;
   }
-  if (buffer == nullptr || capacity < length) {
+  static const bool drops = std::getenv("TF_FAKE_CUPTI_DROPS") != nullptr;
+  static int seen = 0;
+  if (buffer == nullptr || capacity < length || (drops && ++seen % 10 == 0)) {
     ++dropped;
     return;
   }

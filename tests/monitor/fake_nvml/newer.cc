@@ -161,6 +161,9 @@ TF_EXPORT int nvmlDeviceGetFieldValues(void* device, int count, void* out) {
       case 186:
         f.value = static_cast<unsigned long long>(value(device, "power", 612340));
         break;
+      case 230:
+        f.value = static_cast<unsigned long long>(value(device, "recovery_action", 0));
+        break;
       default:
         f.result = 3;
     }

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "core/base/half.h"
 #include "tracefire/dtype.h"
+#include "tracefire/half.h"
 
 namespace tracefire::cpu {
 
@@ -14,16 +14,33 @@ template <class Fn>
 bool with_integer(DType dtype, Fn&& fn) {
   switch (dtype) {
     case DType::kI4:
-    case DType::kI8: fn(int8_t()); return true;
-    case DType::kI16: fn(int16_t()); return true;
-    case DType::kI32: fn(int32_t()); return true;
-    case DType::kI64: fn(int64_t()); return true;
+    case DType::kI8:
+      fn(int8_t());
+      return true;
+    case DType::kI16:
+      fn(int16_t());
+      return true;
+    case DType::kI32:
+      fn(int32_t());
+      return true;
+    case DType::kI64:
+      fn(int64_t());
+      return true;
     case DType::kU4:
-    case DType::kU8: fn(uint8_t()); return true;
-    case DType::kU16: fn(uint16_t()); return true;
-    case DType::kU32: fn(uint32_t()); return true;
-    case DType::kU64: fn(uint64_t()); return true;
-    default: return false;
+    case DType::kU8:
+      fn(uint8_t());
+      return true;
+    case DType::kU16:
+      fn(uint16_t());
+      return true;
+    case DType::kU32:
+      fn(uint32_t());
+      return true;
+    case DType::kU64:
+      fn(uint64_t());
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -32,13 +49,26 @@ bool with_integer(DType dtype, Fn&& fn) {
 template <class Fn>
 bool with_floating(DType dtype, Fn&& fn) {
   switch (dtype) {
-    case DType::kF64: fn(double()); return true;
-    case DType::kF32: fn(float()); return true;
-    case DType::kF16: fn(Half()); return true;
-    case DType::kBF16: fn(BFloat16()); return true;
-    case DType::kF8E4M3: fn(Float8E4M3()); return true;
-    case DType::kF8E5M2: fn(Float8E5M2()); return true;
-    default: return false;
+    case DType::kF64:
+      fn(double());
+      return true;
+    case DType::kF32:
+      fn(float());
+      return true;
+    case DType::kF16:
+      fn(Half());
+      return true;
+    case DType::kBF16:
+      fn(BFloat16());
+      return true;
+    case DType::kF8E4M3:
+      fn(Float8E4M3());
+      return true;
+    case DType::kF8E5M2:
+      fn(Float8E5M2());
+      return true;
+    default:
+      return false;
   }
 }
 

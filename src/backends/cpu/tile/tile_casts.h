@@ -7,7 +7,7 @@
 namespace tracefire::cpu {
 namespace {
 
-// bf16 without branches; the same bits as core/base/half.h.
+// bf16 without branches; the same bits as tracefire/half.h.
 inline uint16_t to_bf16(float x) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, x);
   const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
@@ -44,9 +44,8 @@ inline To convert(From x) {
     constexpr int kBits = sizeof(To) * 8 - (kIsSigned<To> ? 1 : 0);
     constexpr From kAbove = From(2) * static_cast<From>(uint64_t{1} << (kBits - 1));
     constexpr From kBelow = kIsSigned<To> ? -kAbove : From(0);
-    constexpr To kMost = static_cast<To>(kIsSigned<To> ? ~(uint64_t{1} << kBits) &
-                                                              (~uint64_t{0} >> (63 - kBits))
-                                                        : ~uint64_t{0});
+    constexpr To kMost = static_cast<To>(
+        kIsSigned<To> ? ~(uint64_t{1} << kBits) & (~uint64_t{0} >> (63 - kBits)) : ~uint64_t{0});
     constexpr To kLeast = kIsSigned<To> ? static_cast<To>(-kMost - 1) : To(0);
     return x >= kAbove ? kMost : x <= kBelow ? kLeast : x != x ? To(0) : static_cast<To>(x);
   } else {

@@ -3,7 +3,7 @@
 
 #include "backends/cpu/tile/isa_target.h"
 #include "backends/cpu/tile/tile_table.h"
-#include "core/base/half.h"
+#include "tracefire/half.h"
 
 #include "backends/cpu/tile/tile_map.h"
 #include "backends/cpu/tile/tile_casts.h"

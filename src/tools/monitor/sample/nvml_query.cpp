@@ -217,6 +217,13 @@ Answer ask_ecc_errors(const Question& q) {
   return {};
 }
 
+/// What clears a fault that the GPU had (NVML_FI_DEV_GET_GPU_RECOVERY_ACTION).
+Answer ask_recovery(const Question& q) {
+  const Answer action = q.field_value(230);
+  return Question::word(action.code, static_cast<uint64_t>(action.value),
+                        {"None", "Reset", "Reboot", "Drain P2P", "Drain and Reset"});
+}
+
 Answer ask_retired_pages(const Question& q) {
   if (q.last() == "pending") {
     int pending = 0;
@@ -373,6 +380,7 @@ constexpr struct {
        return Question::word(code, static_cast<uint64_t>(mode),
                              {"All On", "Compute", "Low Double Precision"});
      }},
+    {"gpu_recovery_action", ask_recovery},
     {"clocks_event_reasons.supported", ask_reasons},
     {"clocks_event_reasons_counters.", ask_reason_time},
     {"utilization.", ask_engine},

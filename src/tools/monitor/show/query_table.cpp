@@ -177,7 +177,7 @@ constexpr QueryField kFields[] = {
   asked("inforom.ecc", "", ""),
   asked("inforom.pwr", "inforom.power", ""),
   asked("inforom.checksum_validation", "", ""),
-  not_read("gpu_recovery_action", "", ""),
+  asked("gpu_recovery_action", "", ""),
   asked("gom.current", "gpu_operation_mode.current", ""),
   asked("gom.pending", "gpu_operation_mode.pending", ""),
   metric_field("fan.speed", "", "%", Metric::kFan, kPercent),

@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "tools/monitor/show/escape.h"
+#include "tools/text/layout.h"
 
 namespace tracefire::monitor {
 
-enum class Style { kPlain, kBold, kDim, kGood, kWarn, kBad, kAccent, kSelected };
+using text::Style;
 
 struct Span {
   Style style;
@@ -21,6 +22,7 @@ struct Span {
 class Line {
  public:
   Line& add(std::string_view text, Style style = Style::kPlain);
+  Line& add(const Line& other);
   /// Exactly `width` columns: cut, or filled with blanks on the right or on the left.
   Line& cell(std::string_view text, size_t width, Style style = Style::kPlain, bool right = false);
   Line& fill_to(size_t column);

@@ -97,13 +97,18 @@ Line footer(const ViewState& state) {
   Line line;
   if (!state.message.empty()) return line.add(state.message, state.message_style);
   const char* const keys[][2] = {
-      {"q", "quit"},        {"\u2191\u2193", "choose"}, {"s", "sort"},      {"r", "reverse"},
-      {"k", "end process"}, {"+-", "interval"},         {"space", "pause"}, {"h", "help"}};
+      {"q", "quit"},        {"h", "help"},      {"\u2191\u2193", "choose"}, {"s", "sort"},
+      {"k", "end process"}, {"space", "pause"}, {"+-", "interval"},         {"r", "reverse"}};
   for (const auto& key : keys) {
     if (state.read_only && key[0][0] == 'k') continue;
     const bool arrows = key[0][0] != 'q' && static_cast<unsigned char>(key[0][0]) >= 0x80;
-    line.add(arrows && !state.unicode ? "up/down" : key[0], Style::kAccent);
-    line.add(std::string(" ") + key[1] + "  ", Style::kDim);
+    Line item;
+    item.add(arrows && !state.unicode ? "up/down" : key[0], Style::kAccent);
+    item.add(std::string(" ") + key[1], Style::kDim);
+    // A key that has no room is left to the help.
+    if (line.width() > 0 && line.width() + 2 + item.width() > state.width) break;
+    if (line.width() > 0) line.add("  ");
+    line.add(item);
   }
   return line;
 }

@@ -277,7 +277,8 @@ function showSummary(snapshot) {
     ["Mean busy", busy.length ? percent(busy.reduce((t, g) => t + g.gpu_utilization_percent, 0) / busy.length) : DASH, ""],
     ["Memory used", used === null ? DASH : (used / GIB).toFixed(0), total === null ? "" : `of ${(total / GIB).toFixed(0)} GiB`],
     ["Power", fixed(power, 0, ""), power === null ? "" : "W"],
-    ["Processes", String(gpus.reduce((t, g) => t + (g.processes || []).length, 0)), ""],
+    // One process may use several GPUs.
+    ["Processes", String(new Set(gpus.flatMap((g) => (g.processes || []).map((p) => p.pid))).size), ""],
     ["Alerts", String(snapshot.alerts.length), ""],
   ];
   const summary = by("summary");

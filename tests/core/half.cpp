@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tracefire/half.h"
+
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <limits>
 #include <random>
-
-#include "core/base/half.h"
 
 namespace tracefire {
 namespace {

@@ -7,11 +7,8 @@
 namespace tracefire::cli {
 
 inline constexpr int kProductSize = 5000;  ///< rows and columns
-/// A product below this part of the device's float32 peak is slow. Good libraries reach 0.6 to 0.9
-/// of it; a wrong build, other work on the device or held-down clocks give less than this.
-inline constexpr double kSlowProduct = 0.25;
 
-struct ProductTrial {
+struct MatmulTrial {
   std::string framework;  ///< "Tracefire 0.1.0"
   std::string device;     ///< as the framework reports it: "/GPU:0", "cuda:0"
   std::string placement;  ///< the line of its placement log; empty where it has none
@@ -19,7 +16,8 @@ struct ProductTrial {
   double flops_per_second = 0;
   double peak = 0;  ///< FLOP/s of the device in float32 without tensor cores; 0: not known
 
-  /// "good", "slow", "failed"; "unknown" where no peak is known.
+  /// "good", "slow" (below product_slow of schema/health.json), "failed"; "unknown" where no peak
+  /// is known.
   const char* grade() const;
   /// One sentence with the figures.
   std::string words() const;

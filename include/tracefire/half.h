@@ -119,7 +119,10 @@ inline uint8_t f8e5m2_from_float(float value) {
   return static_cast<uint8_t>(sign | half_detail::narrow(magnitude, 2, 15));
 }
 
-/// Element of a narrow type, for kernels written once for all types: converts to and from float.
+// Elements of the narrow types as C++ types: Tensor::of(std::vector<Half>{Half(1.5f)}, {1}). They
+// are for storage: arithmetic is done in float.
+
+/// float16: IEEE 754 binary16.
 struct Half {
   uint16_t bits = 0;
   Half() = default;
@@ -127,6 +130,7 @@ struct Half {
   explicit operator float() const { return f16_to_float(bits); }
 };
 
+/// bfloat16: the upper half of a float.
 struct BFloat16 {
   uint16_t bits = 0;
   BFloat16() = default;
@@ -134,6 +138,7 @@ struct BFloat16 {
   explicit operator float() const { return bf16_to_float(bits); }
 };
 
+/// float8_e4m3fn: no infinity, largest number 448.
 struct Float8E4M3 {
   uint8_t bits = 0;
   Float8E4M3() = default;
@@ -141,6 +146,7 @@ struct Float8E4M3 {
   explicit operator float() const { return f8e4m3_to_float(bits); }
 };
 
+/// float8_e5m2: largest number 57344.
 struct Float8E5M2 {
   uint8_t bits = 0;
   Float8E5M2() = default;

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ctrl-C in a program of one's own: KeyboardInterrupt, and a model of whole steps that goes on."""
+
+import os
+import signal
+import threading
+
+import keras
+import numpy as np
+import pytest
+
+ROWS = 64_000
+X = np.ones((ROWS, 1), "float32")
+Y = np.zeros((ROWS, 1), "float32")
+
+
+def counting_model(**options):
+    """Its weight grows by exactly 1 a step, as the optimizer's count of steps does."""
+    layer = keras.layers.Dense(1, use_bias=False, kernel_initializer="zeros")
+    model = keras.Sequential([keras.Input((1,)), layer])
+    model.compile(keras.optimizers.SGD(1.0), lambda y, p: -p, **options)
+    return model
+
+
+def weight_and_steps(model):
+    return float(model.get_weights()[0][0, 0]), int(model.optimizer.iterations)
+
+
+def control_c_while(work, seconds=0.5):
+    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            work()
+    finally:
+        timer.cancel()
+
+
+def generator():
+    while True:
+        yield X[:32], Y[:32]
+
+
+RUNS = {
+    "whole epochs": ({}, lambda model: model.fit(X, Y, epochs=10_000, verbose=0)),
+    "with a progress bar": ({}, lambda model: model.fit(X, Y, epochs=10_000, verbose=1)),
+    "a generator": ({}, lambda model: model.fit(generator(), steps_per_epoch=10**9, verbose=0)),
+    "run_eagerly": ({"run_eagerly": True}, lambda model: model.fit(X, Y, epochs=10_000, verbose=0)),
+}
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_fit_is_interrupted_between_two_steps_and_goes_on(run):
+    options, fit = RUNS[run]
+    model = counting_model(**options)
+    model.fit(X[:320], Y[:320], verbose=0)  # compiles
+    assert weight_and_steps(model) == (10, 10)
+    control_c_while(lambda: fit(model))
+    weight, steps = weight_and_steps(model)
+    # Operation by operation, Python may stop between the weight and the count of steps.
+    assert steps > 10 and weight in ((steps, steps + 1) if "run_eagerly" in options else (steps,))
+    model.fit(X[:320], Y[:320], epochs=2, verbose=0)
+    assert weight_and_steps(model) == (weight + 20, steps + 20)
+    model.evaluate(X[:320], Y[:320], verbose=0)
+    np.testing.assert_allclose(model.predict(X[:3], verbose=0), [[weight + 20]] * 3)
+
+
+def test_evaluate_and_predict_are_interrupted_too():
+    model = counting_model()
+    for work in (
+        lambda: [model.evaluate(X, Y, verbose=0, batch_size=1) for _ in range(1000)],
+        lambda: [model.predict(X, verbose=0, batch_size=1) for _ in range(1000)],
+    ):
+        control_c_while(work, 1.0)
+        assert weight_and_steps(model) == (0, 0)

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Saved models carry the manifest of the process that made them, and load as before."""
+
+import json
+import zipfile
+
+import keras
+import numpy as np
+import pytest
+
+import tracefire
+
+NAME = "assets/tracefire_manifest.json"
+
+
+def model():
+    inner = keras.Sequential([keras.layers.Input((3,)), keras.layers.Dense(2)])
+    return keras.Sequential([keras.layers.Input((3,)), inner, keras.layers.Dense(1)])
+
+
+def manifest_of(path):
+    with zipfile.ZipFile(path) as archive:
+        return json.loads(archive.read(NAME))
+
+
+def test_a_saved_model_has_the_manifest(tmp_path):
+    keras.utils.set_random_seed(17)
+    made = model()
+    made.save(tmp_path / "m.keras")
+    found = manifest_of(tmp_path / "m.keras")
+    assert found["schema"] == "tracefire.manifest/1" and found["seed"] == 17
+    assert found["tracefire"] == tracefire.manifest()["tracefire"]
+    assert found["python"]["keras"] == keras.__version__
+    x = np.ones((2, 3), "float32")
+    np.testing.assert_array_equal(made.predict(x, verbose=0),
+                                  keras.models.load_model(tmp_path / "m.keras").predict(x, verbose=0))
+
+
+def test_checkpoints_have_it(tmp_path):
+    made = model()
+    made.compile("sgd", "mse")
+    path = tmp_path / "c.keras"
+    made.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0, callbacks=[keras.callbacks.ModelCheckpoint(path)])
+    assert manifest_of(path)["schema"] == "tracefire.manifest/1"
+
+
+def test_assets_of_a_model_of_ones_own_stay(tmp_path):
+    @keras.saving.register_keras_serializable("test_saving")
+    class Mine(keras.Model):
+        def __init__(self, **kwargs):
+            super().__init__(**kwargs)
+            self.dense = keras.layers.Dense(1)
+            self.words = None
+
+        def call(self, x):
+            return self.dense(x)
+
+        def save_assets(self, folder):
+            super().save_assets(folder)
+            with open(f"{folder}/words.txt", "w") as file:
+                file.write("a b")
+
+        def load_assets(self, folder):
+            with open(f"{folder}/words.txt") as file:
+                self.words = file.read()
+
+    made = Mine()
+    made(np.ones((1, 2), "float32"))
+    made.save(tmp_path / "m.keras")
+    assert manifest_of(tmp_path / "m.keras")["schema"] == "tracefire.manifest/1"
+    assert keras.models.load_model(tmp_path / "m.keras").words == "a b"
+
+
+@pytest.mark.parametrize("name", ["w.weights.h5"])
+def test_weights_alone_load_as_before(tmp_path, name):
+    made = model()
+    made.save_weights(tmp_path / name)
+    other = model()
+    other.load_weights(tmp_path / name)
+    for a, b in zip(made.weights, other.weights):
+        np.testing.assert_array_equal(a.numpy(), b.numpy())
