@@ -29,6 +29,9 @@ Facts environment_facts(const Facts& machine_facts, const Environment& env,
 /// The CUDA libraries of a framework on Windows, by the names of their DLLs.
 void windows_library_facts(const Root& root, const Machine& machine, const Environment& env,
                            const Framework& framework, Facts* facts);
+/// The Keras that TensorFlow asks for; the framework that Keras computes with.
+void keras_facts(const Root& root, const Machine& machine, const Data& data, const Environment& env,
+                 const std::vector<Framework>& all, const Framework& framework, Facts* facts);
 /// Facts of one framework in it, put over the environment's.
 Facts framework_facts(const Facts& environment_facts, const Root& root, const Machine& machine,
                       const Data& data, const Environment& env, const std::vector<Framework>& all,

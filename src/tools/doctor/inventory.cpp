@@ -148,6 +148,8 @@ void environment_lines(const Surveyed& surveyed, const std::string& verdict,
                      (env.python.empty() ? "" : ", Python " + env.python);
   if (env.active) line += ", the active one (" + env.active_proof + ")";
   if (!surveyed.frameworks.empty()) line += ", verdict " + verdict;
+  if (!env.stray.empty() && !env.active) line += ", not counted: " + env.stray;
+  if (!env.python_path.empty()) line += ", with " + env.python_path + " of PYTHONPATH before it";
   out->push_back(line);
   for (const Framework& fw : surveyed.frameworks) {
     std::string text =
