@@ -60,6 +60,7 @@ std::vector<std::string> wrapped(std::string_view text, int width, bool cut_word
     }
     while (cut_words && display_width(word) > most) {
       const size_t part = prefix_of_width(word, most);
+      if (part == word.size()) break;  // one character, wider than the line
       lines.back() += word.substr(0, part);
       lines.emplace_back();
       word.remove_prefix(part);
