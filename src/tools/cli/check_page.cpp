@@ -124,9 +124,10 @@ class TextPage {
         (word.empty() ? "" : " ") + text::styled(text::style_of(word), word, look_.color) + "\n";
   }
   void finding(const std::string& severity, const std::string& kind) {
-    out_ += "   " +
-            text::styled(text::style_of(severity), printable(severity + " " + kind), look_.color) +
-            "\n";
+    for (const std::string& part :
+         text::wrapped(printable(severity + " " + kind), std::max(look_.width - 3, 16), false)) {
+      out_ += "   " + text::styled(text::style_of(severity), part, look_.color) + "\n";
+    }
   }
   /// `sign` stands before the first line alone.
   void line(size_t indent, const std::string& text, const std::string& sign = "") {
