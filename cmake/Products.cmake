@@ -71,18 +71,14 @@ if(TARGET tracefire_program AND NOT CMAKE_CROSSCOMPILING)
     DEPENDS tracefire_program COMMENT "Writing manual pages and completions" VERBATIM)
   add_custom_target(tracefire_manual ALL DEPENDS "${TRACEFIRE_SHARE_DIR}/man/man1/tracefire.1")
 endif()
-# These work for any framework, also where libtracefire.so is not.
-tracefire_program(tracefire-doctor SOURCE src/tools/doctor/main.cpp
-                  ROOMS core/base backends/nvidia tools/text tools/report tools/doctor tools/monitor tools/inject)
-tracefire_program(tracefire-monitor SOURCE src/tools/monitor/main.cpp
-                  ROOMS core/base backends/nvidia tools/text tools/monitor)
-if(TARGET tracefire-monitor_main)
-  add_dependencies(tracefire-monitor_main tracefire_build_info)
-endif()
-tracefire_program(tracefire-prove SOURCE src/tools/inject/main.cpp
-                  ROOMS core/base backends/nvidia tools/text tools/report tools/inject)
-if(TARGET tracefire-prove_main)
-  add_dependencies(tracefire-prove_main tracefire_build_info)
+# `tracefire-doctor` is `tracefire-tools doctor`: the program looks at the name that it is called by.
+if(TARGET tracefire-tools_program)
+  foreach(command doctor monitor prove)
+    add_custom_target(tracefire-${command}_program ALL
+      COMMAND "${CMAKE_COMMAND}" -E create_symlink tracefire-tools "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/tracefire-${command}"
+      BYPRODUCTS "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/tracefire-${command}"
+      DEPENDS tracefire-tools_program COMMENT "" VERBATIM)
+  endforeach()
 endif()
 
 # What `prove` loads into other programs. It brings its own C++ library, hidden, because the host

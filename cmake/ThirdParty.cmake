@@ -91,7 +91,7 @@ endfunction()
 
 # oneDNN: the pinned wheel. build/lib gets a link to the library beside libtracefire.so, which finds
 # it there through its rpath $ORIGIN.
-option(TRACEFIRE_ONEDNN "Use oneDNN for products and convolutions on the CPU" ${TRACEFIRE_X86_64})
+option(TRACEFIRE_ONEDNN "Use oneDNN for matrix products on the CPU" ${TRACEFIRE_X86_64})
 if(TRACEFIRE_TOOLS_ONLY)
   set(TRACEFIRE_ONEDNN OFF)
 endif()

@@ -18,6 +18,6 @@ int main() {
   model.fit(digits, {.batch_size = 64, .epochs = 5, .verbose = false});
   const Proof trained = proof();
   std::printf("%s\n", trained.str().c_str());
-  if (trained.verdict != "on-gpu") std::printf("%s\n", why_no_gpu().c_str());
-  std::printf("verdict %s\n", trained.verdict.c_str());
+  if (trained.verdict != Verdict::kOnGpu) std::printf("%s\n", why_no_gpu().c_str());
+  std::printf("verdict %s\n", to_text(trained.verdict));
 }

@@ -70,6 +70,7 @@ TRACEFIRE_API MemoryInfo memory_info(Device device);
 
 /// Operations recorded on this thread while it lives go to `device`, by the user's wish. What is
 /// pending fires when it ends. Scopes of a thread end in the order opposite to their beginning.
+/// Throws kUnknownDevice, with the devices that there are; a device that is not set changes nothing.
 class TRACEFIRE_API DeviceScope {
  public:
   explicit DeviceScope(Device device);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tracefire/export.h"
+#include "tracefire/placement.h"
 
 namespace tracefire {
 
@@ -17,10 +18,10 @@ struct TRACEFIRE_API Proof {
     std::string device;  ///< "/GPU:0"
     std::string kernel;  ///< "cublaslt_matmul"
     std::string library;
-    std::string placement;  ///< "on device" "host by design" "by user" "fallen back"
-    std::string reason;     ///< why it fell back
-    std::string location;   ///< first source line
-    uint64_t runs = 0;      ///< executions, replays counted
+    Placement placement = Placement::kOnDevice;
+    std::string reason;    ///< why it fell back
+    std::string location;  ///< first source line
+    uint64_t runs = 0;     ///< executions, replays counted
     double flops = 0;
     double bytes = 0;
   };
@@ -34,7 +35,7 @@ struct TRACEFIRE_API Proof {
   uint64_t counted_copies = 0;  ///< copies forced by a live reader of a variable's old value
   double gpu_flops = 0, cpu_flops = 0;  ///< cpu: fallen back only
   double cpu_by_choice_flops = 0;       ///< placed by hand or on the host by design
-  std::string verdict;                  ///< "on-gpu" "partly-on-gpu" "on-cpu"
+  Verdict verdict = Verdict::kOnCpu;
   std::string precision;  ///< how f32 products were computed: "tf32", "highest" or "highest, tf32"
   /// The whole as a table for people.
   std::string str() const;

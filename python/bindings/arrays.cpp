@@ -496,7 +496,7 @@ Tensor make_tensor(nb::handle value, std::optional<DType> dtype, Device device, 
   Tensor tensor;
   if (constants && is_tracing() && elements.bytes() <= kMaxConstantBytes && elements.count() > 0) {
     std::optional<DeviceScope> scope;
-    if (device.is_set()) scope.emplace(device);
+    if (device.is_set()) unlocked([&] { scope.emplace(device); });
     std::string bytes(static_cast<const char*>(elements.data), elements.bytes());
     UserLine line;
     tensor = apply_op("constant", {},

@@ -55,7 +55,10 @@ class Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
   ~Context() { close(); }
-  void enter() { scopes_.push_back(std::make_unique<Scope>(arg_)); }
+  void enter() {
+    // Entering a device scope may start the devices.
+    scopes_.push_back(unlocked([&] { return std::make_unique<Scope>(arg_); }));
+  }
   void close() {
     if (scopes_.empty()) return;
     // Leaving a device scope runs what is pending.

@@ -15,7 +15,8 @@ void bind_observe(nb::module_& m) {
       .def_ro("device", &Proof::Row::device)
       .def_ro("kernel", &Proof::Row::kernel)
       .def_ro("library", &Proof::Row::library)
-      .def_ro("placement", &Proof::Row::placement)
+      .def_prop_ro("placement", [](const Proof::Row& row) { return to_text(row.placement); },
+                   "'on device', 'host by design', 'by user' or 'fallen back'.")
       .def_ro("reason", &Proof::Row::reason)
       .def_ro("location", &Proof::Row::location)
       .def_ro("runs", &Proof::Row::runs)
@@ -23,11 +24,12 @@ void bind_observe(nb::module_& m) {
       .def_ro("bytes", &Proof::Row::bytes)
       .def("__repr__", [](const Proof::Row& row) {
         return "<ProofRow " + row.op + " on " + row.device + " by " + row.kernel + ", " +
-               std::to_string(row.runs) + " runs, " + row.placement + ">";
+               std::to_string(row.runs) + " runs, " + to_text(row.placement) + ">";
       });
   nb::class_<Proof>(m, "Proof", "What the executor's records say about a stretch of work.")
       .def_ro("rows", &Proof::rows)
-      .def_ro("verdict", &Proof::verdict, "'on-gpu', 'partly-on-gpu' or 'on-cpu'.")
+      .def_prop_ro("verdict", [](const Proof& p) { return to_text(p.verdict); },
+                   "'on-gpu', 'partly-on-gpu' or 'on-cpu'.")
       .def_ro("precision", &Proof::precision)
       .def_ro("graph_launches", &Proof::graph_launches)
       .def_ro("runs", &Proof::runs)
@@ -41,7 +43,7 @@ void bind_observe(nb::module_& m) {
       .def("json", &Proof::json)
       .def("__str__", &Proof::str)
       .def("__repr__", [](const Proof& p) {
-        return "<Proof '" + p.verdict + "', " + std::to_string(p.rows.size()) + " rows>";
+        return std::string("<Proof '") + to_text(p.verdict) + "', " + std::to_string(p.rows.size()) + " rows>";
       });
   m.def("proof", [] { return unlocked([] { return proof(); }); },
         "Everything since the start of the process or the last reset_proof().");

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The backend in the layout of Keras 3.15 and older: these names become `keras.src.backend`'s."""
 
+from keras_tracefire.src import distribution_lib  # noqa: F401
 from keras_tracefire.src import random  # noqa: F401
 from keras_tracefire.src.ops import core  # noqa: F401
 from keras_tracefire.src.ops import image  # noqa: F401
@@ -33,5 +34,4 @@ from keras_tracefire.src.rnn import gru  # noqa: F401
 from keras_tracefire.src.rnn import lstm  # noqa: F401
 from keras_tracefire.src.rnn import rnn  # noqa: F401
 
-distribution_lib = None
 tensorboard = None

@@ -72,7 +72,7 @@ def _binary(row, on_bool=None, division=False):
 
 def _matmul(a, b):
     if len(a.shape) == 0 or len(b.shape) == 0:
-        raise TypeError(f"@ needs tensors of rank 1 or more; got shapes {a.shape} and {b.shape}")
+        raise errors.coded("DTypeMismatch", f"@ needs tensors of rank 1 or more; got shapes {a.shape} and {b.shape}")
     x = _ops.reshape(a, shape=(1,) + tuple(a.shape)) if len(a.shape) == 1 else a
     y = _ops.reshape(b, shape=tuple(b.shape) + (1,)) if len(b.shape) == 1 else b
     out = _ops.matmul(x, y)
@@ -96,7 +96,7 @@ def _reflected_matmul(a, b):
 
 def _iterate(tensor):
     if not tensor.shape:
-        raise TypeError("iteration over a tensor of rank 0")
+        raise errors.coded("DTypeMismatch", "iteration over a tensor of rank 0")
     return (tensor[i] for i in range(tensor.shape[0]))
 
 

@@ -91,6 +91,41 @@ class GradientTape:
             grads = [_zeros(s) if g is None else g for g, s in zip(grads, flat)]
         return _pack(sources, iter(grads))
 
+    def jacobian(self, target, sources, unconnected_gradients="none"):
+        """d target / d sources, element by element: shape of the target + shape of each source.
+
+        One sweep back for each element of the target, so it is for small ones. The tape must be
+        persistent.
+        """
+        if not self._persistent:
+            raise errors.raised_here(
+                "BadUsage",
+                "GradientTape.jacobian was called on a non-persistent tape",
+                "a persistent one, since there is a gradient for each element of the target",
+                "Create the tape with GradientTape(persistent=True)",
+                errors.FailedPreconditionError,
+            )
+        value = _checked(target, "target")
+        shape, count = tuple(value.shape), value.size
+        flat = _flatten(sources)
+        rows = []
+        for i in range(count):
+            one = _core.ops.equal(
+                _core.ops.iota(shape=(count,), axis=0, dtype="int32"), _core.tensor(i, "int32")
+            )
+            seed = _core.ops.reshape(_core.ops.cast(one, dtype=value.dtype), shape=shape)
+            rows.append(self.gradient(value, flat, [seed], unconnected_gradients))
+        columns = [self._stacked(parts, shape) for parts in zip(*rows)] if rows else [None] * len(flat)
+        return _pack(sources, iter(columns))
+
+    @staticmethod
+    def _stacked(parts, shape):
+        if parts[0] is None:
+            return None
+        size = tuple(parts[0].shape)
+        whole = _core.ops.concat(*[_core.ops.reshape(p, shape=(1,) + size) for p in parts], axis=0)
+        return _core.ops.reshape(whole, shape=shape + size)
+
     def _pull_back(self, targets, seeds, sources):
         """Gradients by the engine, except where a function brings its own.
 
@@ -105,6 +140,13 @@ class GradientTape:
             upstream = [_zeros(o) if g is None else g for g, o in zip(upstream, call.outputs)]
             grads = call.gradient(*upstream)
             grads = grads if isinstance(grads, (list, tuple)) else [grads]
+            if len(grads) != len(call.arguments):
+                raise errors.raised_here(
+                    "BadAttribute",
+                    f"the gradient of a custom_gradient function returned {len(grads)} values",
+                    f"{len(call.arguments)}, one for each argument",
+                    "Return None for an argument without a gradient",
+                )
             for argument, grad in zip(call.arguments, grads):
                 if argument is not None and grad is not None:
                     targets.append(argument)

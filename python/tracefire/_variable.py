@@ -97,7 +97,7 @@ def install(core):
     storage_hash = variable.__hash__
     methods = {
         "__hash__": lambda self: storage_hash(self),
-        "__array_priority__": core.Tensor.__array_priority__,
+        "__array_priority__": 100.0,  # as Tensor's: NumPy arrays leave operators to it
         "__format__": _format,
         "__reduce__": _reduce,
         "assign_add": _assign_add,
@@ -107,6 +107,9 @@ def install(core):
         "item": lambda self: self.read().item(),
         "tolist": lambda self: self.read().tolist(),
         "T": property(lambda self: self.read().T),
+        # What Keras's optimizers ask a variable for.
+        "constraint": property(lambda self: None),
+        "path": property(lambda self: self.name),
     }
     for name, method in methods.items():
         setattr(variable, name, method)

@@ -3,7 +3,7 @@
 
 from typing import NamedTuple
 
-from tracefire import _core
+from tracefire import _core, errors
 
 
 class PhysicalDevice(NamedTuple):
@@ -39,12 +39,22 @@ def list_logical_devices(device_type=None):
     return _devices("device", LogicalDevice, device_type)
 
 
+def truth(value, setter):
+    """`value` as `setter` takes it: True or False, NumPy's included, and nothing else."""
+    if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
+        return bool(value)
+    raise errors.raised_here(
+        "BadSetting", f"{setter} was given {value!r:.100}", "True or False", "Pass one of these", TypeError
+    )
+
+
 def set_soft_device_placement(enabled):
     """True: an operation without a kernel on its device runs on the CPU and says so. False: error.
 
-    The message and the proof name every operation that fell back.
+    The message and the proof name every operation that fell back. Raises TypeError for what is no
+    truth value.
     """
-    _core.set_soft_device_placement(bool(enabled))
+    _core.set_soft_device_placement(truth(enabled, "set_soft_device_placement"))
 
 
 def get_soft_device_placement():
@@ -52,7 +62,7 @@ def get_soft_device_placement():
 
 
 def why_no_gpu():
-    """Why no GPU is used and how to cure it, in one line; "" where one is used."""
+    """Why no GPU is used and how to fix it, in one line; "" where one is used."""
     return _core.why_no_gpu()
 
 

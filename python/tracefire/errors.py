@@ -75,6 +75,14 @@ def raised_here(name, happened, expected, advice, cls=None):
     return make(_core.error_catalogue()[name][1], text) if cls is None else cls(text)
 
 
+def coded(name, text):
+    """An exception that Python code raises with a text of a form of its own."""
+    from tracefire import _core
+
+    number, kind = _core.error_catalogue()[name]
+    return make(kind, f"[TF-E{number:04d}] {text}")
+
+
 def text_of(name, happened, expected, advice):
     """The text of such an exception, for what is said without raising one."""
     from tracefire import _core

@@ -29,6 +29,11 @@ constexpr int kMostCpuDevices = 64;
 std::string count_text(size_t count, const char* one) {
   return concat_text(count, " ", one, count == 1 ? "" : "s");
 }
+/// "There are 2 GPUs, counted from 0."
+std::string there_are(size_t count, const char* one) {
+  return concat_text(count == 1 ? "There is " : "There are ", count_text(count, one),
+                     ", counted from 0.");
+}
 
 }  // namespace
 
@@ -79,16 +84,18 @@ struct Backends::State {
     }
     std::string why;
     if (device.kind == Device::kGpu && gpus.empty()) {
-      why = concat_text("no GPU can be used. ", why_no_gpu);
+      why = concat_text("No GPU is among them: ", why_no_gpu);
+      // That the CPU does the work anyway is no answer to somebody who names a GPU.
+      why = why.substr(0, why.find(concat_text(" ", nvidia::kNothingToDo)));
     } else if (device.kind == Device::kGpu) {
-      why = concat_text("there is ", count_text(gpus.size(), "GPU"), ", counted from 0.");
+      why = there_are(gpus.size(), "GPU");
     } else if (device.kind == Device::kCpu) {
-      why = concat_text("there is ", count_text(cpus.size(), "CPU device"), ", counted from 0.");
+      why = there_are(cpus.size(), "CPU device");
     } else {
-      why = "no backend of this build makes devices of this kind.";
+      why = "No backend of this build makes devices of this kind.";
     }
-    return error(ErrorCode::kUnknownDevice, "the device ", device.str(), " does not exist: ", why,
-                 " The devices of this machine are ", list(), ".");
+    return error(ErrorCode::kUnknownDevice, "the device ", device.str(),
+                 " does not exist; name one of ", list(), ". ", why);
   }
 
   /// A device of a kind that only tests use; null where the kind is none.

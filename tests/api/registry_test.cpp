@@ -30,8 +30,10 @@ TEST_CASE("registry: a device that does not exist is named with those that do") 
   const auto gpu = backends.find(Device{Device::kGpu, 99});
   REQUIRE(!gpu.ok());
   const std::string why = backends.why_no_gpu();
-  const std::string wanted = why.empty() ? "counted from 0" : why;
+  const std::string wanted =
+      why.empty() ? "counted from 0" : "No GPU is among them: " + why.substr(0, why.find(". "));
   CHECK(gpu.status().message().find(wanted) != std::string::npos);
+  CHECK(gpu.status().message().find("Nothing to do") == std::string::npos);
   const auto odd = backends.find(Device{register_device_kind("TOASTER"), 0});
   CHECK(odd.status().code() == ErrorCode::kUnknownDevice);
   CHECK(!backends.find(Device{}).ok());

@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 
@@ -108,7 +109,21 @@ def emulated(cli, tmp_path):
     folder.mkdir()
     for name in ("libcuda.so.1", "libnvidia-ml.so.1", "libnvrtc.so.13", "libcublasLt.so.13"):
         (folder / name).symlink_to(emulator)
-    return {"TRACEFIRE_CUDA_PATH": str(folder)}
+    return {
+        "TRACEFIRE_CUDA_PATH": str(folder),
+        "TF_EMU_READY_KERNELS": str(BUILD / "tests" / "libtf_emulated_kernels.so"),
+        "TF_EMU_PRELUDE": str(ROOT / "tests/nvidia/emulator/device_prelude.h"),
+    }
+
+
+@pytest.fixture
+def emulated_kernels(emulated):
+    """The same where kernels are run, not only devices listed: they are built for the host."""
+    if not pathlib.Path(emulated["TF_EMU_READY_KERNELS"]).exists():
+        pytest.skip("the ready kernels are not built for the host")
+    if not shutil.which("c++"):
+        pytest.skip("needs c++, with which the emulated NVRTC compiles")
+    return emulated
 
 
 @pytest.fixture

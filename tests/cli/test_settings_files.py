@@ -43,7 +43,7 @@ def test_the_user_folder_follows_the_specification(cli, tmp_path):
 def test_without_a_home_there_is_no_user_file(cli):
     assert setting(cli, "threads", env={"HOME": None}) == ("0", "default")
     assert setting(cli, "threads", env={"HOME": ""}) == ("0", "default")
-    assert setting(cli, "threads", env={"HOME": "/nonexistent"}) == ("0", "default")
+    assert setting(cli, "threads", env={"HOME": str(cli.home / "missing")}) == ("0", "default")
     assert cli("devices", env={"HOME": None}).err == ""
 
 

@@ -191,7 +191,6 @@ TEST_CASE("triggers have the names of the schema") {
   CHECK(std::string(trigger_name(Trigger::kObserved)) == "observed");
   CHECK(std::string(trigger_name(Trigger::kNodeLimit)) == "node_limit");
   CHECK(std::string(trigger_name(Trigger::kByteLimit)) == "byte_limit");
-  CHECK(std::string(trigger_name(Trigger::kIdle)) == "idle");
   CHECK(std::string(trigger_name(Trigger::kCall)) == "call");
   CHECK(std::string(trigger_name(Trigger::kScopeEnd)) == "scope_end");
   CHECK(std::string(trigger_name(Trigger::kExit)) == "exit");

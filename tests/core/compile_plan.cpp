@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
 
 #include "backends/api/arena.h"
@@ -82,6 +83,50 @@ TEST_CASE("plan_arena: what lives at once does not overlap, and the rest shares"
     // Never worse than one place each; near the least that any plan could take.
     REQUIRE(plan.bytes <= sum);
     REQUIRE(plan.bytes <= peak * 3 / 2 + 256);
+  }
+}
+
+TEST_CASE("plan_arena: a large gradient takes no more than what lives at once") {
+  // Values of the way forward live until the way back reads them.
+  constexpr int32_t kDepth = 20000;
+  Program program;
+  program.steps.resize(2 * kDepth);
+  for (Step& step : program.steps) step.device = null_device();
+  size_t least = 0;
+  for (int32_t s = 0; s < kDepth; ++s) {
+    ProgramValue value;
+    value.type = {DType::kF32, Shape{int64_t{64} * (1 + s % 7)}};
+    value.device = null_device();
+    value.first_step = s;
+    value.last_step = 2 * kDepth - 1 - s;
+    program.values.push_back(value);
+    least += 256 * static_cast<size_t>(1 + s % 7);
+  }
+  for (int32_t s = kDepth; s + 1 < 2 * kDepth; ++s) {  // and gradients for one step each
+    ProgramValue value = program.values[static_cast<size_t>(2 * kDepth - 1 - s)];
+    value.first_step = s;
+    value.last_step = s + 1;
+    program.values.push_back(value);
+  }
+  const ArenaPlan plan = plan_arena(program, null_device(), DimEnv());
+  CHECK(plan.bytes <= least + 2 * 7 * 256);
+  std::map<int64_t, size_t> live;  // by offset
+  std::vector<std::vector<size_t>> begins(program.steps.size()), ends(program.steps.size() + 1);
+  for (size_t v = 0; v < program.values.size(); ++v) {
+    begins[static_cast<size_t>(program.values[v].first_step)].push_back(v);
+    ends[static_cast<size_t>(program.values[v].last_step) + 1].push_back(v);
+  }
+  for (size_t s = 0; s < begins.size(); ++s) {
+    for (size_t v : ends[s]) live.erase(plan.offsets[v]);
+    for (size_t v : begins[s]) {
+      const auto end_of = [&](size_t value) {
+        return plan.offsets[value] + 4 * program.values[value].type.shape[0].value();
+      };
+      const auto next = live.lower_bound(plan.offsets[v]);
+      REQUIRE((next == live.end() || next->first >= end_of(v)));
+      REQUIRE((next == live.begin() || end_of(std::prev(next)->second) <= plan.offsets[v]));
+      live[plan.offsets[v]] = v;
+    }
   }
 }
 
@@ -196,7 +241,7 @@ TEST_CASE("passes run in order, can be left out, and are watched") {
 
   seen.clear();
   options.disabled_passes = {};
-  options.fuse = false;
+  options.optimize = false;
   CHECK(compile(small_graph(), options).ok());
   CHECK(seen == std::vector<std::string>{"inline_calls", "place", "decompose"});
 }

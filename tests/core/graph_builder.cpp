@@ -36,8 +36,6 @@ TEST_CASE("attributes are sorted, replaced, and read with their type") {
 TEST_CASE("types print as NumPy would") {
   CHECK(ValueType{DType::kF32, {128, 784}}.str() == "float32(128, 784)");
   CHECK(ValueType{DType::kI64, {}}.str() == "int64()");
-  CHECK(ValueType{DType::kF16, {1, 2, 3, 4}, Layout::kChannelsLast}.str() ==
-        "float16(1, 2, 3, 4) channels_last");
 }
 
 TEST_CASE("the builder infers, fills in context, and counts uses") {
@@ -114,7 +112,7 @@ TEST_CASE("types that are given are kept where they agree with the row") {
   unique.op = id("unique");
   unique.inputs = {x};
   Dim count = Dim::fresh("Count", 8);
-  unique.outputs = {{DType::kI64, {count}, Layout::kChannelsLast}, {DType::kI64, {count + 1}}};
+  unique.outputs = {{DType::kI64, {count}}, {DType::kI64, {count + 1}}};
   REQUIRE(b.add(unique).ok());
   CHECK(b.graph().nodes[0].outputs == unique.outputs);
   SUBCASE("a bound below the row's is not") {

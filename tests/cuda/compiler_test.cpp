@@ -30,6 +30,7 @@ extern "C" __global__ void broken(float* x) { if (x[0] > 0) __trap(); }
 constexpr char kPrelude[] = "#define TF_SHARED_FLOATS(name) TF_DYNAMIC_SHARED(float, name)\n";
 
 TEST_CASE("cuda compiler: kernels are compiled, loaded and launched") {
+  if (test::skip_without_compiler()) return;
   EmulatedGpu gpu;
   const Result<const Compiler*> compiler = gpu.device().compiler();
   REQUIRE(compiler.ok());
@@ -58,6 +59,7 @@ TEST_CASE("cuda compiler: kernels are compiled, loaded and launched") {
 }
 
 TEST_CASE("cuda compiler: only kernels that wait are launched early") {
+  if (test::skip_without_compiler()) return;
   EmulatedGpu gpu;
   const Image image =
       (*gpu.device().compiler())->compile("test", std::string(kPrelude) + kScale).value();
@@ -80,6 +82,7 @@ TEST_CASE("cuda compiler: only kernels that wait are launched early") {
 }
 
 TEST_CASE("cuda compiler: a source that is wrong gives the compiler's log") {
+  if (test::skip_without_compiler()) return;
   EmulatedGpu gpu;
   const Result<Image> image =
       (*gpu.device().compiler())
@@ -91,6 +94,7 @@ TEST_CASE("cuda compiler: a source that is wrong gives the compiler's log") {
 }
 
 TEST_CASE("cuda compiler: equal sources come from the disk") {
+  if (test::skip_without_compiler()) return;
   EmulatedGpu gpu(1, EmulatedGpu::DiskCache::kOwn);
   const std::string source = std::string(kPrelude) + kScale;
   REQUIRE((*gpu.device().compiler())->compile("test", source).ok());
@@ -119,6 +123,7 @@ TEST_CASE("cuda compiler: a GPU too old for NVRTC is refused") {
 }
 
 TEST_CASE("cuda compiler: a kernel that faults loses the device") {
+  if (test::skip_without_compiler()) return;
   EmulatedGpu gpu;
   const Image image =
       (*gpu.device().compiler())->compile("test", std::string(kPrelude) + kScale).value();
@@ -132,6 +137,7 @@ TEST_CASE("cuda compiler: a kernel that faults loses the device") {
 }
 
 TEST_CASE("cuda compiler: launches are checked") {
+  if (test::skip_without_compiler()) return;
   EmulatedGpu gpu;
   const Image image =
       (*gpu.device().compiler())->compile("test", std::string(kPrelude) + kScale).value();

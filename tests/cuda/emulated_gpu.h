@@ -4,7 +4,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <string>
 #include <vector>
 
 #include "backends/cuda/cuda_device.h"
@@ -13,8 +16,36 @@
 #include "core/ops/op_table.h"
 #include "nvidia/emulator/emulator.h"
 #include "nvidia/emulator_setup.h"
+#include "support/paths.h"
+#include "support/skip.h"
 
 namespace tracefire::test {
+
+/// What the emulated NVRTC puts before a kernel's text.
+inline std::string emulator_prelude() {
+  return source_dir() + "/tests/nvidia/emulator/device_prelude.h";
+}
+
+/// The ready kernels as built for the host.
+inline std::string host_kernels() { return binary_dir() + "/tests/libtf_emulated_kernels.so"; }
+
+/// Marks the running case as skipped, and is true, where the emulated GPU has no ready kernels: the
+/// test programs alone were carried to another machine. The caller returns then.
+inline bool skip_without_kernels() {
+  if (std::filesystem::exists(host_kernels())) return false;
+  skip("needs the ready kernels as built for the host, " + host_kernels());
+  return true;
+}
+
+/// The same where the emulated NVRTC has no compiler, or not the header that it puts before
+/// kernels.
+inline bool skip_without_compiler() {
+  static const bool compiles = std::system("c++ --version >/dev/null 2>&1") == 0;
+  const bool header = std::filesystem::exists(emulator_prelude());
+  if (!compiles) skip("needs c++ on PATH, with which the emulated NVRTC compiles");
+  if (compiles && !header) skip("needs the source tree, " + emulator_prelude());
+  return !compiles || !header;
+}
 
 /// Driver, NVRTC 13 and cuBLASLt 13 of one emulator with a state of its own, and a device on them.
 class EmulatedGpu {
@@ -23,7 +54,9 @@ class EmulatedGpu {
   enum class DiskCache { kShared, kOwn };
 
   explicit EmulatedGpu(int gpus = 1, DiskCache cache = DiskCache::kShared)
-      : gpus_("TF_EMU_GPUS", std::to_string(gpus)) {
+      : gpus_("TF_EMU_GPUS", std::to_string(gpus)),
+        kernels_("TF_EMU_READY_KERNELS", host_kernels()),
+        prelude_("TF_EMU_PRELUDE", emulator_prelude()) {
     place_copy(dir_, "lib/libcuda.so.1");
     for (const char* name : {"libnvrtc.so.13", "libcublasLt.so.13", "libnvidia-ml.so.1"}) {
       std::filesystem::create_hard_link(dir_.path("lib/libcuda.so.1"), dir_.path("lib/") + name);
@@ -82,7 +115,7 @@ class EmulatedGpu {
 
  private:
   TempDir dir_;
-  ScopedEnv gpus_;
+  ScopedEnv gpus_, kernels_, prelude_;
   std::unique_ptr<nvidia::Stack> stack_;
   cuda::CudaDevices devices_;
 };

@@ -267,6 +267,7 @@ LoopProgram all_operations(DType type) {
 }
 
 TEST_CASE("cuda loops: every operation on every type agrees with the CPU") {
+  if (test::skip_without_compiler()) return;
   EmulatedGpu gpu(1, EmulatedGpu::DiskCache::kOwn);
   std::vector<std::unique_ptr<LoopNode>> nodes;
   std::vector<NodeView> views;
@@ -294,6 +295,7 @@ LoopInstr instruction(LoopOp op, DType dtype, DType from, int32_t a = -1, int32_
 }
 
 TEST_CASE("cuda loops: narrow types are loaded, computed in float32, rounded and stored") {
+  if (test::skip_without_compiler()) return;
   EmulatedGpu gpu;
   std::vector<std::unique_ptr<LoopNode>> nodes;
   std::vector<NodeView> views;
@@ -327,6 +329,7 @@ LoopProgram multiply_add(Shape shape, Shape a, Shape b, Shape c, DType type = DT
 }
 
 TEST_CASE("cuda loops: every way to walk the operands") {
+  if (test::skip_without_compiler()) return;
   EmulatedGpu gpu;
   std::vector<std::unique_ptr<LoopNode>> nodes;
   const auto add = [&](LoopProgram p) {
@@ -352,6 +355,7 @@ TEST_CASE("cuda loops: every way to walk the operands") {
 }
 
 TEST_CASE("cuda loops: a result may be written over an input") {
+  if (test::skip_without_compiler()) return;
   EmulatedGpu gpu;
   const LoopNode node(multiply_add(Shape{4096}, Shape{4096}, Shape{4096}, Shape{4096}));
   const std::vector<float> a(4096, 3.f), b(4096, 2.f), c(4096, 1.f);
@@ -368,6 +372,7 @@ TEST_CASE("cuda loops: a result may be written over an input") {
 }
 
 TEST_CASE("cuda loops: coordinates, constants and random words") {
+  if (test::skip_without_compiler()) return;
   EmulatedGpu gpu;
   LoopProgram p;
   p.shape = Shape{6, 5, 4};
@@ -397,6 +402,7 @@ TEST_CASE("cuda loops: coordinates, constants and random words") {
 }
 
 TEST_CASE("cuda loops: a value that is not finite is reported, and the first report stays") {
+  if (test::skip_without_kernels()) return;
   EmulatedGpu gpu;
   LoopProgram p;
   p.shape = Shape{3, 2};
@@ -419,6 +425,7 @@ TEST_CASE("cuda loops: a value that is not finite is reported, and the first rep
 }
 
 TEST_CASE("cuda loops: kernels are compiled once for all sizes of one kind") {
+  if (test::skip_without_compiler()) return;
   EmulatedGpu gpu(1, EmulatedGpu::DiskCache::kOwn);
   for (const int64_t n : {5, 6, 1000}) {
     const LoopNode node(multiply_add(Shape{n}, Shape{n}, Shape{n}, Shape{}));

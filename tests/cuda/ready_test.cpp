@@ -42,6 +42,7 @@ int check_case(const OpCase& op_case, DeviceBackend& device) {
 
 /// Every case of a family, without a compiler: an operation by itself never waits for one.
 void check_family(std::vector<OpCase> (*family)(Scale), size_t least_ops) {
+  if (skip_without_kernels()) return;
   EmulatedGpu gpu;
   std::set<std::string> checked;
   const int64_t compiles = gpu.counts().compiles;
@@ -79,6 +80,7 @@ TEST_CASE("cuda ready kernels: composites agree with the oracle") {
 }
 
 TEST_CASE("cuda ready kernels: long rows of logits, and corners") {
+  if (skip_without_kernels()) return;
   EmulatedGpu gpu;
   const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
   for (DType dtype : kFloats) {
@@ -108,6 +110,7 @@ TEST_CASE("cuda ready kernels: long rows of logits, and corners") {
 
 /// Sizes at which work is split over blocks and launches.
 TEST_CASE("cuda ready kernels: reductions that take every path agree with the oracle [slow]") {
+  if (skip_without_kernels()) return;
   EmulatedGpu gpu;
   using Ints = std::vector<int64_t>;
   struct Path {
@@ -136,6 +139,7 @@ TEST_CASE("cuda ready kernels: reductions that take every path agree with the or
 }
 
 TEST_CASE("cuda ready kernels: long rows are sorted, searched and summed") {
+  if (skip_without_kernels()) return;
   EmulatedGpu gpu;
   for (DType dtype : {DType::kF32, DType::kF16, DType::kI64}) {
     const InputSpec row{dtype, {2, 5001}, -9000, 9000, {1, 1, 1}};
@@ -211,6 +215,7 @@ std::vector<std::vector<float>> run_shifted(EmulatedGpu& gpu, const OpCase& op_c
 }
 
 TEST_CASE("cuda ready kernels: the bits do not depend on the addresses") {
+  if (skip_without_kernels()) return;
   EmulatedGpu gpu;
   const InputSpec x{DType::kF32, {37, 1003}, -1, 1, {}}, v{DType::kF32, {37, 1003}, 0.1, 1, {}};
   const InputSpec step{DType::kI64, {}, 3, 3, {}}, rate{DType::kF32, {}, 0.01, 0.01, {}};

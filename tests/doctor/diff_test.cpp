@@ -3,6 +3,7 @@
 // `doctor diff`: trees, reports and manifests against each other.
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -11,6 +12,8 @@
 #include "nvidia/emulator_setup.h"
 #include "support/paths.h"
 #include "tools/doctor/doctor.h"
+#include "tools/doctor/read/document.h"
+#include "tools/doctor/read/packages.h"
 
 namespace tracefire::test {
 
@@ -166,6 +169,71 @@ TEST_CASE("doctor diff: reports and manifests") {
   CHECK(told.effect("foo.bar") == "neither");
 }
 
+TEST_CASE("doctor diff: a side that does not know is no difference") {
+  TempDir dir;
+  TreeOnDisk machine(fixture("fx01-ok").files), broken(fixture("fx12-driver-too-old").files);
+  // An image has packages and no devices.
+  Tree files = fixture("fx01-ok").files;
+  std::erase_if(files, [](const auto& entry) {
+    for (const char* begin :
+         {"/proc/", "/sys/", "/dev/", "/captured/", "/usr/lib/x86_64-linux-gnu"})
+      if (entry.first.rfind(begin, 0) == 0) return true;
+    return false;
+  });
+  TreeOnDisk image(files);
+  Told told = diff(machine.root(), image.root());
+  for (const char* name : {"GPU 0 model", "GPU 0 capability", "GPU count", "driver", "verdict",
+                           "faults", "device nodes"})
+    CHECK_MESSAGE(told.effect(name) == "none", name);
+  CHECK(told.status == 0);
+  // A manifest that does not speak of GPUs, one that has none, one that knows the name alone.
+  const auto manifest = [&](const char* name, const char* gpus) {
+    dir.write(name, std::string("{\"schema\": \"tracefire.manifest/1\", \"seed\": 7") + gpus + "}");
+    return dir.path(name);
+  };
+  CHECK(diff(machine.root(), manifest("silent.json", "")).effect("GPU 0 model") == "none");
+  told = diff(machine.root(), manifest("none.json", ", \"gpus\": []"));
+  CHECK(told.effect("GPU 0 model") == "results, speed");
+  CHECK(told.effect("GPU count") == "speed");
+  told = diff(machine.root(),
+              manifest("name.json", ", \"gpus\": [{\"name\": \"NVIDIA GeForce RTX 3090\"}]"));
+  CHECK(told.effect("GPU 0 capability") == "none");
+  CHECK(told.effect("GPU 0 model") == "none");
+  // Which faults there are is told.
+  told = diff(machine.root(), broken.root());
+  CHECK(told.effect("faults") == "results, speed");
+  CHECK(told.text.find("faults: none -> driver-too-old") != std::string::npos);
+}
+
+TEST_CASE("doctor diff: documents of other schemas, too large, with too many keys") {
+  TempDir dir;
+  TreeOnDisk a(fixture("fx01-ok").files);
+  const auto refused = [&](const std::string& text, const std::string& why) {
+    dir.write("b.json", text);
+    std::ostringstream out, err;
+    CHECK(doctor::doctor_main({"diff", a.root(), dir.path("b.json")}, out, err) == 2);
+    CHECK_MESSAGE(err.str().find(why) != std::string::npos, err.str());
+  };
+  refused(R"({"schema": "tracefire.prove/1", "verdict": "on-gpu"})", "holds no manifest");
+  refused(R"({"schema": "tracefire.monitor/1", "gpus": [{"name": "x"}]})", "holds no manifest");
+  refused(R"({"schema": "tracefire.doctor/2", "verdict": "gpu-ok"})", "tracefire.doctor/2");
+  refused(R"({"schema": "tracefire.manifest/9", "seed": 1})", "tracefire.manifest/9");
+  refused(R"({"schema": "tracefire.doctor/1", "verdict": "unknown"})", "without a result");
+  refused("{\"a\": \"" + std::string(9 << 20, 'x') + "\"}", "larger than 8 MiB");
+  // Brackets in texts hide no depth.
+  refused("{\"a\": [" + std::string(300, '[') + "\"" + std::string(300, ']') + "\"",
+          "neither a folder nor a JSON document");
+  // A manifest in another document, and one with very many keys: an answer in short time.
+  dir.write("in.json", R"({"schema": "tracefire.prove/1", "manifest": {"seed": 7}})");
+  CHECK(diff(dir.path("in.json"), dir.path("in.json")).status == 0);
+  std::string many = "{\"packages\": {";
+  for (int i = 0; i < 200000; ++i) many += "\"p" + std::to_string(i) + "\": \"1\", ";
+  dir.write("many.json", many + "\"z\": \"1\"}}");
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(diff(dir.path("many.json"), dir.path("many.json")).status == 0);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
+}
+
 TEST_CASE("doctor diff: what cannot be compared is wrong usage") {
   TreeOnDisk a(fixture("fx01-ok").files);
   TempDir dir;
@@ -185,6 +253,17 @@ TEST_CASE("doctor diff: what cannot be compared is wrong usage") {
   dir.write("evil.json", "{\"packages\": {\"\\u001b[31mx\": \"\\u001b]0;pwn\\u0007\"}}");
   Told told = diff(dir.path("evil.json"), a.root());
   CHECK(told.text.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("doctor: depth that texts hide ends no reader of JSON") {
+  std::string hidden;
+  for (int i = 0; i < 300000; ++i) hidden += "[\"]\",";
+  CHECK(doctor::parse_conda_meta(hidden + "1").name.empty());
+  CHECK(doctor::parse_kernel_argv("{\"argv\": " + hidden + "1").empty());
+  CHECK_FALSE(doctor::parse_document("{\"manifest\": " + hidden + "1").has_value());
+  std::string closed = "{\"manifest\": {\"a\": " + hidden + "1" + std::string(300000, ']') + "}}";
+  CHECK_FALSE(doctor::parse_document(closed).has_value());
+  CHECK(doctor::parse_conda_meta("{\"name\": \"a[[[\", \"version\": \"1\"}").name == "a[[[");
 }
 
 }  // namespace tracefire::test

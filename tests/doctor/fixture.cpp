@@ -49,16 +49,18 @@ std::vector<Fixture> all_fixtures() {
     out.push_back(made(json, {}));
     bases[out.back().id] = out.back().files;
   }
-  for (const auto& json : load("own.json")) {
-    Tree files;
-    if (json.contains("base")) files = bases.at(json["base"].get<std::string>());
-    if (json.contains("remove"))
-      for (const auto& prefix : json["remove"])
-        std::erase_if(files, [&](const auto& entry) {
-          return entry.first.rfind(prefix.template get<std::string>(), 0) == 0;
-        });
-    out.push_back(made(json, std::move(files)));
-  }
+  for (const char* name : {"own.json", "kinds.json"})
+    for (const auto& json : load(name)) {
+      Tree files;
+      if (json.contains("base")) files = bases.at(json["base"].get<std::string>());
+      if (json.contains("remove"))
+        for (const auto& prefix : json["remove"])
+          std::erase_if(files, [&](const auto& entry) {
+            return entry.first.rfind(prefix.template get<std::string>(), 0) == 0;
+          });
+      out.push_back(made(json, std::move(files)));
+      bases[out.back().id] = out.back().files;
+    }
   return out;
 }
 
@@ -71,15 +73,16 @@ const Fixture& fixture(const std::string& id) {
 
 TreeOnDisk::TreeOnDisk(const Tree& files) {
   static int count = 0;
-  root_ =
-      binary_dir() + "/tests/doctor_" + std::to_string(::getpid()) + "_" + std::to_string(++count);
+  // Thousands of small files come and go: in memory where the system offers it.
+  static const std::string kBase =
+      ::access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm/tracefire" : binary_dir() + "/tests";
+  root_ = kBase + "_doctor_" + std::to_string(::getpid()) + "_" + std::to_string(++count);
   fs::remove_all(root_);
   fs::create_directories(root_);
   std::set<std::string> made;  // the same folders hold many files
   for (const auto& [path, content] : files) {
     fs::path full = root_ + path;
-    if (made.insert(full.parent_path().string()).second)
-      fs::create_directories(full.parent_path());
+    if (made.insert(full.parent_path().string()).second) fs::create_directories(full.parent_path());
     if (content.is_object() && content.contains("symlink")) {
       fs::create_symlink(content["symlink"].get<std::string>(), full);
     } else {
@@ -108,7 +111,10 @@ Answer ask_doctor(const std::string& root, const std::map<std::string, std::stri
   answer.text = out.str();
   answer.report = FixtureJson::parse(answer.text);
   for (const auto& finding : answer.report.at("findings")) {
-    if (finding.at("severity") == "info") continue;
+    if (finding.at("severity") == "info") {
+      answer.notes.insert(finding.at("kind").get<std::string>());
+      continue;
+    }
     if (answer.faults.empty()) answer.fix = finding.at("fix").get<std::string>();
     answer.faults.push_back(finding.at("kind").get<std::string>());
   }
@@ -140,6 +146,10 @@ std::vector<std::string> mismatches(const Fixture& fixture, const Answer& answer
                                            : 4;
   if (answer.status != status) out.push_back("exit status is " + std::to_string(answer.status));
   if (faults_only) return out;
+  if (fixture.expect.contains("notes"))
+    for (const auto& kind : fixture.expect["notes"])
+      if (!answer.notes.count(kind.get<std::string>()))
+        out.push_back("has no note " + kind.get<std::string>());
   for (const auto& text : fixture.expect.at("must_mention"))
     if (answer.text.find(text.get<std::string>()) == std::string::npos)
       out.push_back("does not mention " + text.get<std::string>());

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,11 +25,12 @@ struct Fixture {
   FixtureJson expect;
 };
 
-/// Those of fixtures.json and own.json; the latter build on the former ("base", "remove").
+/// Those of fixtures.json, own.json and kinds.json; each may build on an earlier one ("base",
+/// "remove").
 std::vector<Fixture> all_fixtures();
 const Fixture& fixture(const std::string& id);
 
-/// A folder below build/tests that is removed at the end.
+/// A folder of its own that is removed at the end.
 class TreeOnDisk {
  public:
   explicit TreeOnDisk(const Tree& files);
@@ -46,6 +48,7 @@ struct Answer {
   std::string text;  ///< stdout
   FixtureJson report;
   std::vector<std::string> faults;  ///< kinds of errors and warnings, sorted, each once
+  std::set<std::string> notes;      ///< kinds of what is for information alone
   std::string fix;                  ///< of the first fault
   std::string verdict() const { return report.value("verdict", ""); }
 };

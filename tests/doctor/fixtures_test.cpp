@@ -89,7 +89,9 @@ std::vector<Change> changes() {
                    return true;
                  }});
   out.push_back({" in dist-packages", [](Fixture* fixture) {
-                   if (!has_venv(*fixture) || fixture->env.count("VIRTUAL_ENV") != 0) return false;
+                   if (!has_venv(*fixture) || fixture->env.count("VIRTUAL_ENV") != 0 ||
+                       fixture->env.count("PATH") != 0)
+                     return false;
                    fixture->files.erase("/opt/venv/pyvenv.cfg");
                    *fixture = with(*fixture, "/opt/venv/lib", "/usr/local/lib");
                    *fixture = with(*fixture, "site-packages", "dist-packages");

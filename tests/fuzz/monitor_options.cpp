@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rooms: core/base backends/nvidia tools/text tools/monitor
 //
-// libFuzzer entry: any bytes as a command line of the monitor, an argument a line, and as a query
+// libFuzzer entry: any bytes as options of the monitor, a `NAME=VALUE` a line, and as a query
 // of nvidia-smi's kind. What is taken can be printed; what is not is an error of wrong usage in one
 // line without control characters.
 #include <algorithm>
@@ -33,14 +33,18 @@ void check(const tracefire::Status& status) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tracefire::monitor;
   const std::string text(reinterpret_cast<const char*>(data), size);
-  std::vector<std::string> arguments;
+  Options options;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
-    arguments.push_back(text.substr(begin, end - begin));
+    const std::string line = text.substr(begin, end - begin);
+    const size_t equals = std::min(line.find('='), line.size());
+    for (const OptionRow& row : option_rows()) {
+      if (line.substr(0, equals) != row.name) continue;
+      check(row.set(options, equals < line.size() ? line.substr(equals + 1) : ""));
+    }
     begin = end + 1;
   }
-  bool help = false;
-  check(parse_options(arguments, &help).status());
+  check(check_options(options));
   check(parse_webhook(text).status());
   const auto fields = parse_query(text);
   check(fields.status());

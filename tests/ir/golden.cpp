@@ -119,7 +119,7 @@ Golden run_golden(const Golden& golden) {
   const std::string device = setting(golden, "device", "");
   if (!device.empty()) options.device = parse_device(device);
   if (setting(golden, "policy", "") == "strict") options.policy = Policy::kStrict;
-  options.fuse = setting(golden, "fuse", "true") == "true";
+  options.optimize = setting(golden, "optimize", "true") == "true";
   const MaskScope mask(setting(golden, "mask", ""));
   Golden now = golden;
   const Result<std::string> result = outcome(golden, options, &now.kind);

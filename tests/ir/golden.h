@@ -15,7 +15,7 @@ namespace tracefire::test {
 ///     # device: /NULL:0             default device; /NULL:0 where it is not given
 ///     # mask: NULL softmax log      ops that no kernel of this kind accepts
 ///     # policy: strict              soft where it is not given
-///     # fuse: false                 true where it is not given
+///     # optimize: false             true where it is not given
 ///     graph … { … }
 ///     === graph, program, loop or error
 ///     …

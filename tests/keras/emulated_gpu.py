@@ -20,13 +20,17 @@ import tracefire
 _LIBRARIES = ("libcuda.so.1", "libnvrtc.so.13", "libcublasLt.so.13", "libnvidia-ml.so.1")
 
 
+_KERNELS = pathlib.Path(tracefire._core.__file__).parents[2] / "tests" / "libtf_emulated_kernels.so"
+
+
 @functools.cache
 def _folder():
     """A folder with the emulator under the names of NVIDIA's libraries, and for what it compiles."""
-    build = pathlib.Path(tracefire._core.__file__).parents[2]
-    emulator = build / "tests" / "libtf_cuda_emulator.so"
-    if not emulator.exists():
-        pytest.skip(f"needs the emulated GPU of a build folder, {emulator}")
+    emulator = _KERNELS.with_name("libtf_cuda_emulator.so")
+    if not emulator.exists() or not _KERNELS.exists():
+        pytest.skip(f"needs the emulated GPU of a build folder, {emulator} and {_KERNELS.name}")
+    if not shutil.which("c++"):
+        pytest.skip("needs c++, with which the emulated NVRTC compiles")
     folder = tempfile.TemporaryDirectory(prefix="tracefire_emulated_")
     first = pathlib.Path(folder.name) / _LIBRARIES[0]
     shutil.copy(emulator, first)
@@ -55,6 +59,8 @@ def run(program):
         os.environ,
         KERAS_BACKEND="tracefire",
         TRACEFIRE_CUDA_PATH=folder,
+        TF_EMU_READY_KERNELS=str(_KERNELS),
+        TF_EMU_PRELUDE=str(pathlib.Path(__file__).parents[1] / "nvidia" / "emulator" / "device_prelude.h"),
         TRACEFIRE_CACHE_DIRECTORY=folder + "/cache",
         PYTHONPATH=os.pathsep.join(sys.path),
     )

@@ -133,6 +133,9 @@ def test_numbers_that_are_not_finite_are_named_once(dtype, value):
         assert said.filename == __file__  # the user's line
         assert not np.isfinite(history[0].history["loss"]).any()  # as in TensorFlow
         assert warned(lambda: model.evaluate(x, y, sample_weight=weight, verbose=0)) == []
+        other = with_value(X, 0, value).astype(dtype)  # other data is named, too
+        [said] = warned(lambda: model.fit(other, TARGETS, verbose=0))
+        assert "x, row 0, element 0: the value is" in str(said.message)
         assert len(warned(lambda: regression().evaluate(x, y, sample_weight=weight, verbose=0))) == 1
         assert len(warned(lambda: regression().train_on_batch(x, y, weight))) == 1
 
@@ -164,3 +167,50 @@ def test_the_first_place_is_found_in_large_arrays():
     assert _data.first_not_finite(np.zeros((0, 3), "float32")) is None
     assert _data.first_not_finite(np.arange(4)) is None
     assert re.match("x", next(_data.leaves((array,)))[0])
+
+
+@pytest.mark.parametrize("method", ["fit", "evaluate"])
+def test_what_cannot_be_run_on_is_refused_by_the_name_of_the_argument(method):
+    def call(*args, **options):
+        return getattr(classifier(), method)(*args, verbose=0, **options)
+
+    for wrong in (-1, 1.5, "32", True):
+        with pytest.raises(errors.InvalidArgumentError, match=f"TF-E0502.*batch_size is {wrong!r}"):
+            call(X, LABELS, batch_size=wrong)
+    with pytest.raises(errors.InvalidArgumentError, match="TF-E0502.*x is None"):
+        call(None, LABELS)
+    with pytest.raises(errors.InvalidArgumentError, match=f"TF-E0502.*`{method}` was called without y"):
+        call(X)
+    for array, kind in (
+        (LABELS.astype(str), "texts"),
+        (LABELS.astype(object), "Python objects"),
+        (LABELS.astype("S"), "bytes"),
+        (LABELS.astype("datetime64[s]"), "dates"),
+    ):
+        with pytest.raises(ValueError, match=f"TF-E0102.* y holds {kind}"):
+            call(X, array)
+    with pytest.raises(ValueError, match=r"TF-E0102.* x holds texts"):
+        call(X.astype(str), LABELS)
+    with pytest.raises(ValueError, match="TF-E0102.*holds texts"):
+        keras.ops.convert_to_tensor(np.array(["a"]))
+    with pytest.raises(errors.InvalidArgumentError, match="TF-E0502.*x is None"):
+        classifier().predict(None, verbose=0)
+
+
+def test_models_without_targets_are_trained():
+    class Autoencoder(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.layer = keras.layers.Dense(6)
+
+        def call(self, x):
+            y = self.layer(x)
+            self.add_loss(keras.ops.mean(keras.ops.square(y - x)))
+            return y
+
+        def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+            return keras.ops.mean(keras.ops.square(y_pred - x))
+
+    model = Autoencoder()
+    model.compile("sgd", "mse")
+    assert np.isfinite(model.fit(X, verbose=0).history["loss"]).all()

@@ -41,7 +41,7 @@ def test_the_range_of_seeds_is_the_one_of_keras():
     [
         ("", 2, "The name of a file was expected"),
         ("-", 2, "The name of a file was expected"),
-        ("/nonexistent/demo.json", 1, "[TF-E0404] the file /nonexistent/demo.json cannot be written: No such file"),
+        ("missing/demo.json", 1, "[TF-E0404] the file missing/demo.json cannot be written: No such file"),
         ("/", 1, "Is a directory"),
         ("x" * 300, 1, "File name too long"),
     ],

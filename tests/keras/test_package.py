@@ -229,8 +229,9 @@ def test_devices():
     assert set(cpus) <= set(tracefire.config.list_physical_devices())
     with tracefire.device("/CPU:0"):
         assert t([1.0]).device.endswith("CPU:0")
-    with pytest.raises(ValueError, match="TF-E0201"), tracefire.device("/GPU:7"):
-        t([1.0])
+    # Where the scope begins, with the devices that there are.
+    with pytest.raises(ValueError, match=r"TF-E0201.*/GPU:7 does not exist; name one of .*/CPU:0"):
+        tracefire.device("/GPU:7").__enter__()
 
 
 def test_placement_settings_are_kept():
@@ -240,3 +241,18 @@ def test_placement_settings_are_kept():
         assert tracefire.config.get_soft_device_placement() is not before
     finally:
         tracefire.config.set_soft_device_placement(before)
+
+
+@pytest.mark.parametrize("value", ["x", "False", None, 1, 0.0, [True]])
+def test_switches_take_truth_values_only(value):
+    before = tracefire.config.get_soft_device_placement()
+    for setter in (tracefire.config.set_soft_device_placement, tracefire.debugging.set_log_device_placement):
+        with pytest.raises(TypeError, match=rf"TF-E0503\] {setter.__name__} was given .*True or False"):
+            setter(value)
+    assert tracefire.config.get_soft_device_placement() is before
+
+
+def test_switches_take_the_truth_values_of_numpy():
+    before = tracefire.config.get_soft_device_placement()
+    tracefire.config.set_soft_device_placement(np.bool_(before))
+    assert tracefire.config.get_soft_device_placement() is before

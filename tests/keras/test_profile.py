@@ -51,3 +51,34 @@ answer({"plain": plain, "losses": losses, "profile": profile})
     assert any("`sampled`" in note for note in profile["notes"])
     assert {"/GPU:0"} <= {memory["device"] for memory in profile["memory"]}
     assert profile["waits"]["count"] >= 3
+
+
+@pytest.mark.slow
+def test_a_profile_counts_each_kernel_as_often_as_the_proof_counts_its_steps():
+    """Rows are of one set of kernels each, so that a profiler's list can be held against them."""
+    seen = emulated_gpu.run(
+        """
+import json
+from tracefire import profiler
+x = np.random.default_rng(0).random((205, 6), "float32")
+y = np.arange(205) % 3
+model = keras.Sequential([keras.Input((6,)), keras.layers.Dense(8, "relu"), keras.layers.Dense(3, "softmax")])
+model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+fit = lambda: model.fit(x, y, batch_size=16, verbose=0)
+fit()
+core.reset_proof()
+profiler.start(step_times=False)
+fit()
+proof = json.loads(core.proof().json())
+profile = json.loads(profiler.stop().json())
+answer([proof["rows"], profile["operations"], proof["graph_launches"]])
+"""
+    )
+    proof, profile, launches = seen
+    assert launches == 2  # the captured graphs are those of an epoch without a profile
+    steps = sum(row["runs"] for row in proof if row["device"] == "/GPU:0")
+    on_gpu = [row for row in profile if row["device"] == "/GPU:0"]
+    assert steps == sum(row["runs"] for row in on_gpu)
+    assert all(row["symbols"] for row in on_gpu)
+    products = sum(row["runs"] for row in on_gpu if row["symbols"] == ["cublasLtMatmul"])
+    assert products == sum(row["runs"] for row in proof if row["op"] == "matmul") == 13 * 5

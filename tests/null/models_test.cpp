@@ -173,7 +173,7 @@ TEST_CASE("operations that the device refuses: counted one by one, or an error")
   Events::Subscriber subscriber;
   subscriber.run = [&](const RunEvent& event) {
     for (const StepRecord& step : event.program->steps) {
-      if (step.placement != static_cast<uint8_t>(Placement::kFellBack)) continue;
+      if (step.placement != Placement::kFellBack) continue;
       CHECK(step.reason.find("masked") != std::string::npos);
       products += step.op == "matmul";
       scatters += step.op == "scatter_add";

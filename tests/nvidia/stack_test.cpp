@@ -57,6 +57,7 @@ TEST_CASE("nvidia: devices are described without a context") {
   CHECK(gpu.name == "Emulated GPU");
   CHECK(gpu.capability == 90);
   CHECK(gpu.architecture() == "sm_90");
+  CHECK(gpu.peak_flops_f32() == doctest::Approx(2e3 * gpu.clock_khz * gpu.multiprocessors * 128));
   CHECK(gpu.memory_bytes == size_t{1} << 30);
   CHECK(gpu.uuid == "GPU-01020304-0506-0708-090a-0b0c0d0e0f10");
   CHECK(gpu.pci == "0000:02:00.0");

@@ -30,7 +30,7 @@ struct Recorded {
       step.device = {Device::kCpu, 0};
       step.kernel = kernel;
       step.library = "tracefire";
-      step.placement = reason.empty() ? 0 : 3;
+      step.placement = reason.empty() ? Placement::kOnDevice : Placement::kFellBack;
       step.reason = reason;
       step.location = "train.py:" + std::to_string(i);
       program->steps.push_back(std::move(step));
@@ -146,13 +146,13 @@ TEST_CASE("rows beyond the limit are added up by operation, said once, nothing i
   CHECK(runs_of(all, "add") == 12000);
   CHECK(runs_of(all, "mul") == 6000);
   CHECK(all.cpu_flops == 2.0 * 18000);
-  CHECK(all.verdict == "on-cpu");
+  CHECK(all.verdict == Verdict::kOnCpu);
   uint64_t various = 0;
   for (const Proof::Row& row : all.rows) {
     if (row.kernel != "(various)") continue;
     various += row.runs;
     CHECK(row.library == "(various)");
-    CHECK(row.reason == (row.placement == "fallen back" ? "(various)" : ""));
+    CHECK(row.reason == (row.placement == Placement::kFellBack ? "(various)" : ""));
   }
   CHECK(various == 18000 - 4096);
   REQUIRE(said.size() == 1);
@@ -176,7 +176,7 @@ TEST_CASE("precisions of products on GPUs are all named") {
   product.program->steps[0].device = {Device::kGpu, 0};
   product.run();
   CHECK(proof().precision == "tf32");
-  CHECK(proof().verdict == "partly-on-gpu");
+  CHECK(proof().verdict == Verdict::kPartlyOnGpu);
   Recorded other(1, "cublaslt");
   other.program->steps = product.program->steps;
   other.program->precision = "highest";

@@ -149,3 +149,34 @@ def test_what_is_no_value_is_refused_with_a_code(wrong):
         tracefire.Variable(wrong)
     with pytest.raises(errors.Error, match=r"\[TF-E01\d\d\]"):
         tracefire.Variable(1.0).assign(wrong)
+
+
+def test_jacobians_have_a_row_for_each_element_of_the_target():
+    x, w = tracefire.Variable(A), tracefire.Variable(np.float32(3))
+    alone = tracefire.Variable(1.0)
+    with tracefire.GradientTape(persistent=True) as tape:
+        y = x[:, :2] * x[:, 1:] * w
+        z = tracefire._core.ops.reduce_sum(x, axes=[0, 1])
+    of_x, of_w, none = tape.jacobian(y, [x, w, alone])
+    want = np.zeros((2, 2, 2, 3), "float32")
+    for i in range(2):
+        for j in range(2):
+            want[i, j, i, j], want[i, j, i, j + 1] = 3 * A[i, j + 1], 3 * A[i, j]
+    np.testing.assert_allclose(of_x, want)
+    np.testing.assert_allclose(of_w, A[:, :2] * A[:, 1:])
+    assert none is None
+    np.testing.assert_array_equal(tape.jacobian(y, alone, "zero"), np.zeros((2, 2)))
+    np.testing.assert_array_equal(tape.jacobian(z, x), np.ones((2, 3)))
+    with tracefire.GradientTape() as once:
+        y = x * 2
+    with pytest.raises(RuntimeError, match="TF-E0502.*persistent"):
+        once.jacobian(y, x)
+
+
+def test_a_gradient_of_ones_own_gives_one_value_for_each_argument():
+    double = tracefire.custom_gradient(lambda x: (x * 2, lambda d: (d, d)))
+    x = tracefire.tensor(1.0)
+    with tracefire.GradientTape() as tape:
+        y = double(x)
+    with pytest.raises(errors.InvalidArgumentError, match="TF-E0103.*returned 2 values. Expected: 1"):
+        tape.gradient(y, x)

@@ -39,8 +39,9 @@ TEST_CASE("strings live on the host beside a graph on the device, by design") {
   CHECK(out[1].device().str() == "/CPU:0");
   const Proof after = proof();
   REQUIRE(find_row(after, "string_length") != nullptr);
-  CHECK(find_row(after, "string_length")->placement == "host by design");
-  CHECK(after.verdict == (default_device().kind == Device::kGpu ? "on-gpu" : "on-cpu"));
+  CHECK(find_row(after, "string_length")->placement == Placement::kHostByDesign);
+  CHECK(after.verdict ==
+        (default_device().kind == Device::kGpu ? Verdict::kOnGpu : Verdict::kOnCpu));
 }
 
 TEST_CASE("one program spans two devices with a copy between") {
@@ -147,15 +148,15 @@ TEST_CASE("soft placement falls back with a reason and lowers the verdict; stric
   const Tensor a = Tensor::of(std::vector<float>(64 * 64, 1.0f), {64, 64});
   reset_proof();
   CHECK(op("matmul", {a, a}).values<float>()[0] == 64);
-  CHECK(proof().verdict == "on-gpu");
+  CHECK(proof().verdict == Verdict::kOnGpu);
   mask_ops("GPU", {"sin"});
   reset_proof();
   CHECK(op("matmul", {op("sin", {a}), a}).values<float>()[0] ==
         doctest::Approx(64 * std::sin(1.0)).epsilon(1e-3));  // TF32
   const Proof soft = proof();
-  CHECK(soft.verdict == "partly-on-gpu");
+  CHECK(soft.verdict == Verdict::kPartlyOnGpu);
   REQUIRE(find_row(soft, "sin") != nullptr);
-  CHECK(find_row(soft, "sin")->placement == "fallen back");
+  CHECK(find_row(soft, "sin")->placement == Placement::kFellBack);
   set_soft_device_placement(false);
   std::string text;
   CHECK(error_of([&] { op("sin", {a}).values<float>(); }, &text) == 202);
@@ -200,12 +201,12 @@ TEST_CASE("unknown devices and misplaced values are clear errors") {
   std::string text;
   CHECK(error_of([] { parse_device("TPU:0"); }, &text) == 201);
   CHECK(text.find("TPU") != std::string::npos);
-  CHECK(error_of(
-            [] {
-              DeviceScope scope(parse_device("GPU:63"));
-              op("add", {vec({1}), vec({2})}).values<float>();
-            },
-            &text) == 201);
+  // Where it is named, not where work is placed on it; with the devices that there are.
+  CHECK(error_of([] { DeviceScope scope(parse_device("GPU:63")); }, &text) == 201);
+  CHECK(text.find("/GPU:63 does not exist; name one of") != std::string::npos);
+  CHECK(text.find("/CPU:0 (") != std::string::npos);
+  CHECK(error_of([] { vec({1}).to(parse_device("CPU:9")); }, &text) == 201);
+  CHECK(text.find("There are 2 CPU devices") != std::string::npos);
   CHECK(error_of([] { op("matmul", {vec({1, 2}), vec({3})}); }, &text) != 0);
   CHECK(error_of([] { op("no_such_op", {vec({1})}); }, &text) == 105);
   CHECK(error_of([] { vec({1}).values<int32_t>(); }) == 102);

@@ -15,7 +15,9 @@ from keras.src.trainers.data_adapters import array_slicing
 from keras.src.trainers.data_adapters import data_adapter_utils
 from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
 from keras_tracefire.src._messages import warn
+from keras_tracefire.src._steps import is_own
 from keras_tracefire.src.ops._tensor import Tensor
+from keras_tracefire.src.ops._tensor import refuse_kind
 from tracefire import errors
 
 _BLOCK = 1 << 20  # elements looked at together
@@ -80,21 +82,28 @@ def _place(index, array):
 
 
 class Watch:
-    """Says once a model and array that data is not finite, and finds the rows of wrong labels."""
+    """Says of a model's data that it is not finite, of arrays once a place, of batches once."""
 
     def __init__(self, model):
         self._model, self._said = model, set()
 
-    def look(self, data, batch=None):
-        """Warns of the first element of each array that is NaN or infinite."""
+    def look(self, data, batch=None, whole=False):
+        """Warns of the first element of each array that is NaN or infinite.
+
+        Args:
+            data: a batch, or (x, y, sample_weight).
+            batch: number of the batch, for the message.
+            whole: the data are all there is, not one batch of many.
+        """
         for name, array in leaves(data):
             # A tensor's values are on the device; its loss shows what is wrong with it.
-            if name in self._said or isinstance(array, Tensor):
+            if isinstance(array, Tensor) or (name in self._said and not whole):
                 continue
             array = _on_host(array)
             index = first_not_finite(array)
-            if index is not None:
-                self._said.add(name)
+            key = (name, index) if whole else name
+            if index is not None and key not in self._said:
+                self._said.add(key)
                 self._warn(name, array, index, batch)
 
     def _warn(self, name, array, index, batch):
@@ -115,7 +124,7 @@ class Watch:
         adapter = iterator.data_adapter
         if isinstance(adapter, ArrayDataAdapter) and not hasattr(iterator, "_tracefire_seen"):
             iterator._tracefire_seen = True
-            self.look(adapter._inputs)
+            self.look(adapter._inputs, whole=True)
 
     def watched(self, iterator, run):
         """`run` of a list of batches, which remembers and looks at what comes from a generator."""
@@ -145,7 +154,8 @@ class _Extremes:
             if not name.startswith("y") or isinstance(array, Tensor):
                 continue
             array = _on_host(array)
-            if array.dtype.kind in "iuf" and array.size:
+            one_a_row = array.dtype.kind == "f" and array.size == len(array)
+            if array.size and (array.dtype.kind in "iu" or one_a_row):  # they may be labels
                 # NaN is taken for the largest and for the smallest.
                 for index in (int(array.argmin()), int(array.argmax())):
                     place = "{}, batch {}, row {}{}".format(
@@ -185,6 +195,47 @@ def _find(data, label):
             row, element = _place(index, array)
             return f"{name}, row {row}{element}", array.ravel()[index]
     return None
+
+
+def check_arguments(x=None, batch_size=None, **_):
+    """Refuses what Keras would stumble over later, or take for something else."""
+    if x is None:
+        raise errors.raised_here(
+            "BadUsage",
+            "no data was given: x is None",
+            "arrays, a data set or a generator",
+            "Check what loaded the data",
+        )
+    whole = isinstance(batch_size, (int, np.integer)) and not isinstance(batch_size, bool)
+    if batch_size is not None and not (whole and batch_size >= 0):  # 0 is Keras's default
+        raise errors.raised_here(
+            "BadUsage",
+            f"batch_size is {batch_size!r}",
+            "a positive whole number, or None for Keras's 32",
+            "Give int(...) of what was computed",
+        )
+
+
+def check_kinds(iterator):
+    """Refuses arrays of texts, objects and dates, by the name of the argument."""
+    if isinstance(iterator.data_adapter, ArrayDataAdapter):
+        for name, array in leaves(iterator.data_adapter._inputs):
+            refuse_kind(getattr(array, "dtype", None), name)
+
+
+def check_targets(model, method, iterator, step):
+    """Refuses arrays without y where Keras's own step compares with it."""
+    adapter = iterator.data_adapter
+    if not isinstance(adapter, ArrayDataAdapter) or model._compile_loss is None:
+        return
+    _, y, _ = data_adapter_utils.unpack_x_y_sample_weight(adapter._inputs)
+    if y is None and is_own(model, step.__name__, "compute_loss"):
+        raise errors.raised_here(
+            "BadUsage",
+            f"`{method}` was called without y, which the loss of {type(model).__name__!r} needs",
+            "targets, one for each row of x",
+            "Pass y; a model that needs none is compiled without loss and calls add_loss",
+        )
 
 
 @contextlib.contextmanager

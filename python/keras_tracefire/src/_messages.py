@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings that point at the user's own line."""
+"""What this backend says: warnings that point at the user's own line, errors with their code."""
 
 import os
 import sys
 import warnings
+
+from tracefire import errors
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -15,3 +17,13 @@ def warn(text):
     while frame.f_back is not None and frame.f_code.co_filename.startswith((_OURS, keras)):
         level, frame = level + 1, frame.f_back
     warnings.warn(text, stacklevel=level)
+
+
+def argument_error(text):
+    """A ValueError (TF-E0103) in the words of Keras's other backends."""
+    return errors.coded("BadAttribute", text)
+
+
+def dtype_error(text):
+    """A TypeError (TF-E0102), likewise."""
+    return errors.coded("DTypeMismatch", text)

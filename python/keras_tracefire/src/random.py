@@ -15,6 +15,7 @@ from keras.src.random.seed_generator import SeedGenerator  # noqa: F401
 from keras.src.random.seed_generator import draw_seed
 from keras.src.random.seed_generator import make_default_seed  # noqa: F401
 from keras_tracefire.src import missing
+from keras_tracefire.src._messages import argument_error
 from keras_tracefire.src.ops import _elementwise as ew
 from keras_tracefire.src.ops._shape import reshape
 from keras_tracefire.src.ops._tensor import Tensor
@@ -89,7 +90,7 @@ def _uniform(key, shape, low, high, dtype):
 def _float_dtype(dtype):
     dtype = standardize_dtype(dtype or floatx())
     if dtype not in _FORMATS:
-        raise ValueError(
+        raise argument_error(
             f"Random floats need a float dtype. Received: dtype={dtype}. "
             f"Expected one of {sorted(_FORMATS)}."
         )
@@ -147,7 +148,7 @@ def categorical(logits, num_samples, dtype="int32", seed=None):
 def randint(shape, minval, maxval, dtype="int32", seed=None):
     dtype, shape = standardize_dtype(dtype), _shape(shape)
     if "int" not in dtype:
-        raise ValueError(f"`randint` needs an integer dtype. Received: dtype={dtype}")
+        raise argument_error(f"`randint` needs an integer dtype. Received: dtype={dtype}")
     # 64-bit integers are drawn with 32 bits, as everywhere in Keras but on TensorFlow.
     compute = dtype.replace("64", "32")
     first, second = _split(_key(seed), 2)

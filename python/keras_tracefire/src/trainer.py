@@ -24,6 +24,7 @@ from keras.src.utils.python_utils import pythonify_logs
 from keras_tracefire.src import _data
 from keras_tracefire.src import _epochs
 from keras_tracefire.src import _tensorboard
+from keras_tracefire.src._messages import argument_error
 from keras_tracefire.src._saving import write_manifest
 from keras_tracefire.src._steps import Step
 from keras_tracefire.src._steps import join
@@ -225,6 +226,7 @@ class TracefireTrainer(_Base):
             shuffle=shuffle,
             class_weight=class_weight,
         )
+        _data.check_targets(self, "fit", iterator, self.train_step)
         callbacks = self._prepare(_TRAIN, iterator, callbacks, verbose, epochs, add_history=True)
         training_logs, finished = {}, False
         callbacks.on_train_begin()
@@ -289,12 +291,13 @@ class TracefireTrainer(_Base):
         self._assert_compile_called("evaluate")
         cached = kwargs.pop("_use_cached_eval_dataset", False)
         if kwargs:
-            raise ValueError(f"Arguments not recognized: {kwargs}")
+            raise argument_error(f"Arguments not recognized: {kwargs}")
         iterator = self._eval_epoch_iterator if cached else None
         if iterator is None:
             iterator = self._iterator(
                 x=x, y=y, sample_weight=sample_weight, batch_size=batch_size, steps_per_epoch=steps
             )
+        _data.check_targets(self, "evaluate", iterator, self.test_step)
         callbacks = self._prepare(_TEST, iterator, callbacks, verbose)
         callbacks.on_test_begin()
         self.reset_metrics()
@@ -336,7 +339,7 @@ class TracefireTrainer(_Base):
         self._assert_compile_called("train_on_batch")
         if class_weight is not None:
             if sample_weight is not None:
-                raise ValueError(
+                raise argument_error(
                     "Arguments `sample_weight` and `class_weight` cannot be specified at the same "
                     f"time. Received: sample_weight={sample_weight}, class_weight={class_weight}"
                 )
@@ -370,9 +373,12 @@ class TracefireTrainer(_Base):
     # Preparation.
 
     def _iterator(self, shuffle=False, **arguments):
-        return EpochIterator(
+        _data.check_arguments(**arguments)
+        iterator = EpochIterator(
             shuffle=shuffle, steps_per_execution=self.steps_per_execution, **arguments
         )
+        _data.check_kinds(iterator)
+        return iterator
 
     def _prepare(self, mode, iterator, callbacks, verbose, epochs=1, add_history=False):
         """Builds what is missing, for a run that nobody has stopped. Returns its callbacks."""
@@ -431,7 +437,24 @@ def _rows(x):
 
 
 def _as_arrays(structure):
-    """Lists of numbers become arrays; arrays and tensors stay."""
-    return tree.map_structure(
-        lambda v: v if v is None or hasattr(v, "shape") else np.asarray(v), structure
-    )
+    """Nested lists of numbers become arrays; arrays and tensors stay."""
+
+    def convert(part):
+        if isinstance(part, (list, tuple)):
+            leaves = tree.flatten(part)
+            if leaves and all(isinstance(v, (bool, int, float)) for v in leaves):
+                return _array_of(part)
+        return tree.map_structure(
+            lambda v: v if v is None or hasattr(v, "shape") else np.asarray(v), part
+        )
+
+    return tuple(convert(part) for part in structure)
+
+
+def _array_of(numbers):
+    try:
+        return np.asarray(numbers)
+    except ValueError as error:
+        raise argument_error(
+            f"The rows of a nested list differ in length: {error}. Expected: rows of one length."
+        ) from error

@@ -15,6 +15,7 @@ import os
 import weakref
 
 from tracefire import _core
+from tracefire import errors
 from tracefire.summary import _values
 from tracefire.summary import experimental
 from tracefire.summary._state import record_if
@@ -108,7 +109,8 @@ def _record(name, data, step, method, prepare, *rest):
         return False
     step = state.step if step is None else step
     if step is None:
-        raise ValueError(
+        raise errors.coded(
+            "BadAttribute",
             "No step set. Please specify one either through the `step` argument or through "
             "tracefire.summary.experimental.set_step()"
         )
@@ -151,7 +153,7 @@ def _write_texts(tag, texts, shape, step, plugin, content, data_class):
         return False
     step = state.step if step is None else step
     if step is None:
-        raise ValueError("No step set; give `step` or call experimental.set_step()")
+        raise errors.coded("BadAttribute", "No step set; give `step` or call experimental.set_step()")
     at = int(_values.to_numpy(step))
     writer._write("write", tag, texts, shape, at, plugin, content, data_class)
     return True
@@ -178,7 +180,7 @@ def graph(graph_data):
     if writer is None:
         return False
     if not isinstance(graph_data, _core.Function):
-        raise TypeError(f"a traced function is expected, got {type(graph_data).__name__}")
+        raise errors.coded("DTypeMismatch", f"a traced function is expected, got {type(graph_data).__name__}")
     writer._write("graph", graph_data)
     return True
 

@@ -2,6 +2,7 @@
 """trace_on() and trace_export(): the profile of a stretch."""
 
 from tracefire.profiler import experimental as profiler
+from tracefire import errors
 
 _running = False
 
@@ -13,7 +14,7 @@ def trace_on(graph=True, profiler_outdir=None, **options):
     if not options.get("profiler", False) or _running:
         return
     if profiler_outdir is None:
-        raise ValueError("trace_on(profiler=True) needs profiler_outdir")
+        raise errors.coded("BadAttribute", "trace_on(profiler=True) needs profiler_outdir")
     profiler.start(profiler_outdir)
     _running = True
 

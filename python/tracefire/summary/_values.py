@@ -3,6 +3,7 @@
 first value is written."""
 
 from tracefire import _core
+from tracefire import errors
 
 
 def unwrap(value):
@@ -27,7 +28,7 @@ def to_numpy(value):
 
 def number(value):
     if value.size != 1:
-        raise ValueError(f"a scalar is one number, got an array of shape {value.shape}")
+        raise errors.coded("BadAttribute", f"a scalar is one number, got an array of shape {value.shape}")
     return float(value.reshape(()))
 
 
@@ -40,11 +41,11 @@ def pixels(value):
     import numpy as np
 
     if value.ndim != 4:
-        raise ValueError(f"images are [count, height, width, channels], got shape {value.shape}")
+        raise errors.coded("BadAttribute", f"images are [count, height, width, channels], got shape {value.shape}")
     if value.dtype == np.uint8:
         return value
     if not np.issubdtype(value.dtype, np.floating) and value.dtype.name != "bfloat16":
-        raise ValueError(f"images are uint8 or floats, got {value.dtype}")
+        raise errors.coded("BadAttribute", f"images are uint8 or floats, got {value.dtype}")
     scaled = np.nan_to_num(value.astype("float64") * 255.5)
     return np.clip(scaled, 0, 255).astype("uint8")
 
@@ -55,5 +56,5 @@ def strings(value):
         return [value], []
     array = to_numpy(value)
     if array.dtype.kind not in "OSU":
-        raise ValueError(f"strings are expected, got {array.dtype}")
+        raise errors.coded("BadAttribute", f"strings are expected, got {array.dtype}")
     return list(array.ravel().tolist()), list(array.shape)

@@ -86,8 +86,6 @@ std::string Program::str() const {
     text += std::string(table.name(node.op)) + "(" + value_list(step.inputs) + ") @" +
             step.device.str() + " " + kind_name(step.kind);
     if (step.kernel) text += " " + std::string(step.kernel->name());
-    if (step.lane != 0) text += " lane " + std::to_string(step.lane);
-    if (!step.waits.empty()) text += " after " + number_list(step.waits);
     if (const char* placed = placement_name(step.placement); *placed) {
       text += std::string(" [") + placed;
       text += step.placement == Placement::kFellBack ? ": " + step.reason + "]" : "]";

@@ -6,16 +6,9 @@
 #include <vector>
 
 #include "backends/api/device_backend.h"
+#include "tracefire/placement.h"
 
 namespace tracefire {
-
-/// Why a step runs where it runs. Only kFellBack lowers the verdict.
-enum class Placement : uint8_t {
-  kOnDevice,      ///< on the device the program was placed on
-  kHostByDesign,  ///< strings, host calls, shape arithmetic: the host is their place
-  kByUser,        ///< put on the CPU by the user's device scope
-  kFellBack,      ///< wanted on the GPU, no kernel accepted
-};
 
 enum class StepKind : uint8_t {
   kKernel,    ///< kernel->bind()->run()
@@ -32,16 +25,14 @@ struct Step {
   StepKind kind = StepKind::kKernel;
   int32_t node = -1;  ///< in Program::graph
   Device device;
-  int32_t lane = 0;
   const Kernel* kernel = nullptr;
   std::shared_ptr<const LoopProgram> loop;
   std::vector<int32_t> inputs;
   std::vector<int32_t> outputs;
   std::vector<std::shared_ptr<const class Program>> regions;
   Placement placement = Placement::kOnDevice;
-  std::string reason;                  ///< one line: why this kernel, or why it fell back
-  std::vector<std::string> refusals;   ///< of better candidates, in list order
-  std::vector<int32_t> waits;          ///< steps of other lanes that must be done before
+  std::string reason;                 ///< one line: why this kernel, or why it fell back
+  std::vector<std::string> refusals;  ///< of better candidates, in list order
 };
 
 struct ProgramValue {
@@ -55,10 +46,10 @@ struct ProgramValue {
 };
 
 /// Where values live: parameters and slots in the caller's storage; results in storage of their
-/// own, or written to in_slot's; results of kIf, kWhile, kCall and kHostCall steps, and values whose
-/// size depends on data not yet read, in storage allocated when their step runs (data-dependent
-/// results get the size of the step's first input); all others in the arena of the instance.
-/// Tokens have no storage.
+/// own, or written to in_slot's; results of kIf, kWhile, kCall and kHostCall steps, and values
+/// whose size depends on data not yet read, in storage allocated when their step runs
+/// (data-dependent results get the size of the step's first input); all others in the arena of the
+/// instance. Tokens have no storage.
 ///
 /// A compiled graph: linear steps over numbered values. Immutable, shared by its instances.
 class Program {
@@ -72,7 +63,11 @@ class Program {
   std::vector<int32_t> results;       ///< value of each result
   std::vector<int32_t> result_slots;  ///< parameter number of the slot, or -1
   /// Steps after which the size of a fresh symbol must be read: {step, symbol, value}.
-  struct SizeRead { int32_t step; int32_t symbol; int32_t value; };
+  struct SizeRead {
+    int32_t step;
+    int32_t symbol;
+    int32_t value;
+  };
   std::vector<SizeRead> size_reads;
   /// For each result, the steps with data checks it depends on.
   std::vector<std::vector<int32_t>> result_checks;

@@ -6,23 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "backends/api/kernel.h"
 #include "backends/api/device_backend.h"
+#include "backends/api/kernel_table.h"
 #include "core/base/thread_pool.h"
 
 namespace tracefire::cpu {
 
-using BoundLaunch = Result<std::unique_ptr<Launch>>;
-
-/// One kernel as data. `accept` may see symbols for sizes; `bind` sees numbers.
-struct KernelSpec {
-  const char* op;
-  const char* name;
-  Answer (*accept)(const NodeView& node);
-  BoundLaunch (*bind)(const NodeView& node);
-  bool in_place = false;
-  const char* library = "tracefire";
-};
+using KernelSpec = BasicKernelSpec<BoundLaunch (*)(const NodeView& node)>;
 
 /// Kernels of each op, best first, indexed by OpId.
 const std::vector<KernelList>& kernel_table();
@@ -39,23 +29,11 @@ std::vector<KernelSpec> sorting_kernels();
 std::vector<KernelSpec> random_kernels();
 std::vector<KernelSpec> host_kernels();
 
-/// A launch from a function object `Status(const LaunchArgs&)`; `symbol` goes into the records.
+/// A launch of one function, `symbol` in the records.
 template <class Fn>
 std::unique_ptr<Launch> make_launch(std::string symbol, Fn fn, size_t workspace = 0) {
-  class FnLaunch final : public Launch {
-   public:
-    FnLaunch(std::string symbol, Fn fn, size_t workspace)
-        : symbol_(std::move(symbol)), fn_(std::move(fn)), workspace_(workspace) {}
-    size_t workspace_bytes() const override { return workspace_; }
-    Status run(const LaunchArgs& args) const override { return fn_(args); }
-    std::vector<std::string> kernel_names() const override { return {symbol_}; }
-
-   private:
-    std::string symbol_;
-    Fn fn_;
-    size_t workspace_;
-  };
-  return std::make_unique<FnLaunch>(std::move(symbol), std::move(fn), workspace);
+  return tracefire::make_launch(std::vector<std::string>{std::move(symbol)}, std::move(fn),
+                                workspace);
 }
 
 /// Accepts every node that the row allows.
@@ -63,10 +41,8 @@ Answer accept_any(const NodeView& node);
 /// Refuses inputs and results of strings.
 Answer accept_plain(const NodeView& node);
 
-/// Numbers of the sizes of a bound type, and their product.
+/// Numbers of the sizes of a bound type.
 std::vector<int64_t> sizes_of(const ValueType& type);
-int64_t elements_of(const ValueType& type);
-int64_t product(const std::vector<int64_t>& sizes, size_t first, size_t last);
 /// An array seen as [outer, size, inner] around an axis.
 struct AxisView {
   int64_t outer, size, inner;
@@ -74,10 +50,6 @@ struct AxisView {
 AxisView view_at(const std::vector<int64_t>& sizes, size_t axis);
 /// Number of the attribute 'axis'.
 size_t axis_of(const NodeView& node);
-/// Row-major strides in elements.
-std::vector<int64_t> row_major(const std::vector<int64_t>& sizes);
-/// Numbers of an attribute's dims; kSymbolUnbound where one depends on data not read yet.
-Result<std::vector<int64_t>> numbers_of(const NodeView& node, const Shape& dims);
 
 /// Writes the first failed check into the run's error word.
 void report(const LaunchArgs& args, ErrorCode code, int64_t detail);

@@ -9,11 +9,6 @@ namespace {
 
 CUdeviceptr address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
 
-/// f32 operations of one multiprocessor in one cycle, a fused multiply-add counted as two.
-int flops_per_cycle(int capability) {
-  return capability <= 80 ? 128 : 256;  // Volta, Turing, A100: 64 units; all others: 128
-}
-
 DeviceInfo describe(const nvidia::Inventory& inventory, const nvidia::Gpu& gpu, Device device) {
   DeviceInfo info;
   info.device = device;
@@ -24,7 +19,7 @@ DeviceInfo describe(const nvidia::Inventory& inventory, const nvidia::Gpu& gpu, 
       "CUDA " + nvidia::version_text(nvidia::Library::kDriver, inventory.cuda_version);
   info.driver =
       inventory.driver_version.empty() ? cuda : inventory.driver_version + " (" + cuda + ")";
-  info.peak_flops_f32 = 1e3 * gpu.clock_khz * gpu.multiprocessors * flops_per_cycle(gpu.capability);
+  info.peak_flops_f32 = gpu.peak_flops_f32();
   return info;
 }
 

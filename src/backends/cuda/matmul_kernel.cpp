@@ -159,7 +159,7 @@ BoundLaunch bind_matmul(const NodeView& node, CudaDevice& device) {
 
 std::vector<KernelSpec> matmul_kernels() {
   return {
-      {"matmul", "cublaslt_matmul", accept_matmul, bind_matmul, false, nvidia::Library::kCublasLt}};
+      {"matmul", "cublaslt_matmul", accept_matmul, bind_matmul, false, "cuBLASLt"}};
 }
 
 }  // namespace tracefire::cuda

@@ -27,6 +27,9 @@ struct MachineFacts {
   static MachineFacts read(const std::string& root = "");
 };
 
+/// The cure where there is nothing to cure.
+inline constexpr const char* kNothingToDo = "Nothing to do: work runs on the CPU";
+
 /// Why no GPU can be used, and what to do.
 struct NoGpuReason {
   std::string kind;    ///< "no-gpu", "nouveau-loaded", "driver-too-old", …

@@ -42,7 +42,7 @@ NoGpuReason no_library(const MachineFacts& m) {
   }
   if (m.kernel_driver.empty() && !m.device_nodes) {
     if (m.nvidia_gpus == 0) {
-      return {"no-gpu", "this machine has no NVIDIA GPU", "Nothing to do: work runs on the CPU"};
+      return {"no-gpu", "this machine has no NVIDIA GPU", kNothingToDo};
     }
     return no_kernel_driver(m);
   }
@@ -93,7 +93,7 @@ NoGpuReason no_device(const MachineFacts& m, const DriverFailure& f) {
   if (m.kernel_driver.empty() && m.nvidia_gpus > 0) return no_kernel_driver(m);
   if (m.nvidia_gpus == 0) {
     return {"no-gpu", "the driver is installed, but this machine has no NVIDIA GPU",
-            "Nothing to do: work runs on the CPU"};
+            kNothingToDo};
   }
   return {"driver-unsupported-gpu", "the driver " + m.kernel_driver + " does not drive this GPU",
           "Look for NVRM lines in `dmesg`; install the driver branch (and for Blackwell the open "
@@ -130,7 +130,7 @@ NoGpuReason init_failed(const MachineFacts& m, const DriverFailure& f) {
     return m.nvidia_gpus == 0 && !m.container
                ? NoGpuReason{"no-gpu",
                              "the driver is installed, but this machine has no NVIDIA GPU",
-                             "Nothing to do: work runs on the CPU"}
+                             kNothingToDo}
                : no_kernel_driver(m);
   }
   if (m.device_nodes && !m.uvm_node) {

@@ -33,6 +33,11 @@ struct Gpu {
 
   /// "sm_90".
   std::string architecture() const { return "sm_" + std::to_string(capability); }
+  /// Float32 operations a second at the highest clock, a fused multiply-add counted as two, without
+  /// tensor cores. Volta, Turing and A100 have 64 units a multiprocessor, all others 128.
+  double peak_flops_f32() const {
+    return 2e3 * clock_khz * multiprocessors * (capability <= 80 ? 64 : 128);
+  }
 };
 
 /// The GPUs of this process, or why there is none.

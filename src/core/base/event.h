@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tracefire/placement.h"
 #include "tracefire/device.h"
 #include "tracefire/export.h"
 
@@ -18,7 +19,6 @@ enum class Trigger : uint8_t {
   kObserved,      ///< a value was read
   kNodeLimit,     ///< 256 nodes were pending
   kByteLimit,     ///< they pinned 256 MiB
-  kIdle,          ///< the device was about to run dry
   kCall,          ///< a function was called
   kScopeEnd,      ///< a device scope ended
   kExit,          ///< flush() or the end of the process
@@ -36,7 +36,7 @@ struct StepRecord {
   Device device;
   std::string kernel;     ///< "cublaslt_matmul"
   std::string library;    ///< "cuBLASLt 13.1"
-  uint8_t placement = 0;  ///< backends/api Placement, in its order
+  Placement placement = Placement::kOnDevice;
   std::string reason;     ///< why it fell back; empty otherwise
   std::vector<std::string> refusals;
   std::string location;                     ///< "train.py:12"

@@ -54,7 +54,7 @@ Result<ProgramPtr> compile(const GraphPtr& source, const CompileOptions& given) 
   std::vector<Pass> passes;
   for (const auto* list : {&raise_passes(), &lowering_passes()}) {
     for (const Pass& pass : *list) {
-      if (options.fuse || pass.required) passes.push_back(pass);
+      if (options.optimize || pass.required) passes.push_back(pass);
     }
   }
   TF_ASSIGN(const GraphPtr graph, run_passes(passes, source, options));

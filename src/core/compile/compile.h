@@ -20,7 +20,7 @@ struct CompileOptions {
   Policy policy = Policy::kSoft;
   Precision precision = Precision::kTf32;
   bool deterministic = false;
-  bool fuse = true;  ///< false: only the required passes run, one step an op on ready kernels
+  bool optimize = true;  ///< false: only required passes run, one step an op on ready kernels
   std::vector<std::string> disabled_passes;
   /// Called after each pass with its name, the graph and whether the pass says it changed it.
   std::function<void(const char* pass, const Graph&, bool changed)> observer;

@@ -18,7 +18,7 @@
 namespace tracefire {
 namespace {
 
-/// "Changed" and the graphs must agree; where they do not, a pass lies about its work.
+/// "Changed" and the graphs must agree; where they do not, the pass is wrong.
 Status check_honesty(const char* pass, const GraphPtr& before, const GraphPtr& after,
                      bool changed) {
 #ifdef NDEBUG

@@ -48,6 +48,8 @@ Device Engine::default_device() {
   return device;
 }
 
+Status Engine::check_device(Device device) { return Backends::instance().find(device).status(); }
+
 bool Engine::finishes_before_return(Device device, const Node& node,
                                     const std::vector<ValueType>& inputs) {
   if (device.kind != Device::kCpu || !node.regions.empty()) return false;
@@ -61,7 +63,7 @@ bool Engine::finishes_before_return(Device device, const Node& node,
   return seconds * 1e3 > settings::cpu_wait_above();
 }
 
-CompileOptions Engine::compile_options(bool fuse) const {
+CompileOptions Engine::compile_options() const {
   CompileOptions options;
   options.device = Backends::instance().default_device();
   options.policy =
@@ -70,16 +72,16 @@ CompileOptions Engine::compile_options(bool fuse) const {
                           ? Precision::kHighest
                           : Precision::kTf32;
   options.deterministic = settings::deterministic();
-  options.fuse = fuse;
   options.disabled_passes = pass_names(settings::disabled_passes());
   return options;
 }
 
-Result<ProgramPtr> Engine::program_of(const GraphPtr& graph, bool fuse) {
-  const CompileOptions options = compile_options(fuse);
+Result<ProgramPtr> Engine::program_of(const GraphPtr& graph) {
+  CompileOptions options = compile_options();
+  options.optimize = false;
   const std::string key =
       concat_text(options.device.str(), '|', int{options.policy == Policy::kStrict},
-                  int{options.precision == Precision::kHighest}, options.deterministic, fuse, '|',
+                  int{options.precision == Precision::kHighest}, options.deterministic, '|',
                   settings_generation(), '|', cache_key(OpTable::instance(), *graph));
   {
     std::lock_guard<std::mutex> lock(cache_mutex_);

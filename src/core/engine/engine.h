@@ -27,6 +27,7 @@ class Engine final : public trace::Firer {
 
   void fire(std::span<const trace::CellPtr> cells, Trigger trigger) override;
   Device default_device() override;
+  Status check_device(Device device) override;
   bool finishes_before_return(Device device, const Node& node,
                               const std::vector<ValueType>& inputs) override;
 
@@ -46,10 +47,11 @@ class Engine final : public trace::Firer {
   void publish(const trace::CellPtr& cell, std::shared_ptr<DevicePayload> payload);
   void fail(const trace::CellPtr& cell, const Status& failure);
 
-  /// The compiled program of a graph, from the cache (by structure and options) or made now.
-  Result<ProgramPtr> program_of(const GraphPtr& graph, bool fuse);
+  /// The program of an eager graph, from the cache (by structure and options) or made now. An eager
+  /// call never waits for a compiler: nothing is optimized.
+  Result<ProgramPtr> program_of(const GraphPtr& graph);
   /// Options as the settings say now.
-  CompileOptions compile_options(bool fuse) const;
+  CompileOptions compile_options() const;
 
  private:
   Engine();

@@ -158,7 +158,7 @@ Result<std::shared_ptr<Epoch>> find_epoch(Function::State& state, const Tensors&
     if (shape.rank() > 0 && shape[0].is_symbol()) epoch->env.set(shape[0].symbol(), batch);
   }
   TF_ASSIGN(epoch->program, guarded([&] {
-              return compile(graph, Engine::instance().compile_options(/*fuse=*/true));
+              return compile(graph, Engine::instance().compile_options());
             }));
   TF_ASSIGN(epoch->counter,
             allocate_storage(Engine::instance().default_device(), kCounterType, "step counter"));

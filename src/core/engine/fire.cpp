@@ -49,6 +49,14 @@ void tell_later(const Status& failure) {
   if (!told) failures.push_back(failure);
 }
 
+/// Whether somebody besides `cell` itself and `readers` nodes holds the value: a tensor, a
+/// variable, a tape, a scope, or a node that does not fire now. Whoever can still ask for a value
+/// owns its cell, so that the owners are the state that counts, and there is none to keep in step
+/// with it. Owners that let go meanwhile make the answer true where it need not be: then a value is
+/// kept that nobody reads. It is never wrongly false: the lock of firing keeps new nodes of other
+/// threads out, and a new owner copies the pointer of one that is counted.
+bool is_held_elsewhere(const CellPtr& cell, long readers) { return cell.use_count() > 1 + readers; }
+
 /// Whether the node, or what its regions do, is an effect seen outside.
 bool has_effect(const TraceNode& node) {
   return std::any_of(node.inputs.begin(), node.inputs.end(),
@@ -94,8 +102,7 @@ void Engine::find_ends(Batch* batch) {
       CellPtr cell = weak.lock();
       if (!cell) continue;
       auto uses = held_here.find(cell.get());
-      const long here = uses == held_here.end() ? 0 : uses->second;
-      if (cell.use_count() - 1 <= here) continue;
+      if (!is_held_elsewhere(cell, uses == held_here.end() ? 0 : uses->second)) continue;
       (cell->type.dtype == DType::kToken ? batch->tokens : batch->results)
           .push_back(std::move(cell));
     }
@@ -240,7 +247,7 @@ Result<GraphPtr> Engine::build_graph(const Batch& batch) {
 
 Status Engine::run_batch(Batch* batch, Trigger trigger) {
   TF_ASSIGN(GraphPtr graph, build_graph(*batch));
-  TF_ASSIGN(ProgramPtr program, program_of(graph, /*fuse=*/false));
+  TF_ASSIGN(ProgramPtr program, program_of(graph));
   RunRequest request;
   request.program = program;
   request.trigger = trigger;

@@ -90,7 +90,7 @@ Result<ProgramPtr> Function::State::compiled() {
   std::lock_guard<std::mutex> lock(mutex);
   if (!program || settings_generation != tracefire::settings_generation()) {
     TF_ASSIGN(program, guarded([&] {
-                return compile(lowered.graph, Engine::instance().compile_options(/*fuse=*/true));
+                return compile(lowered.graph, Engine::instance().compile_options());
               }));
     settings_generation = tracefire::settings_generation();
   }

@@ -101,7 +101,6 @@ class KeyWriter {
 
   void type(const ValueType& t) {
     byte(static_cast<uint8_t>(t.dtype));
-    byte(static_cast<uint8_t>(t.layout));
     shape(t.shape);
   }
 

@@ -3,10 +3,7 @@
 
 namespace tracefire {
 
-std::string ValueType::str() const {
-  std::string out = std::string(dtype_name(dtype)) + shape.str();
-  return layout == Layout::kRowMajor ? out : out + " channels_last";
-}
+std::string ValueType::str() const { return std::string(dtype_name(dtype)) + shape.str(); }
 
 UseCounts::UseCounts(const Graph& graph) : params_(graph.params.size()) {
   nodes_.reserve(graph.nodes.size());

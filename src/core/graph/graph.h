@@ -31,15 +31,12 @@ struct Value {
   }
 };
 
-/// Physical order of a value's elements; only the layout pass writes others than kRowMajor.
-enum class Layout : uint8_t { kRowMajor = 0, kChannelsLast = 1 };
-
+/// Elements lie in row-major order.
 struct ValueType {
   DType dtype = DType::kInvalid;
   Shape shape;
-  Layout layout = Layout::kRowMajor;
   friend bool operator==(const ValueType& a, const ValueType& b) {
-    return a.dtype == b.dtype && a.shape == b.shape && a.layout == b.layout;
+    return a.dtype == b.dtype && a.shape == b.shape;
   }
   std::string str() const;  ///< "f32(128, 784)" written as "float32(128, 784)"
 };
@@ -58,8 +55,8 @@ struct Node {
   bool device_by_user = false;    ///< placed by hand: never counts as a fall-back
   /// Set by place: why the node runs on the CPU although another device was wanted; else empty.
   std::string fell_back;
-  Location location;              ///< the user's source line
-  std::string name;               ///< name scope, "dense/matmul"; may be empty
+  Location location;  ///< the user's source line
+  std::string name;   ///< name scope, "dense/matmul"; may be empty
 };
 
 enum class ParamKind : uint8_t {

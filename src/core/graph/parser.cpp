@@ -222,7 +222,6 @@ class Parser {
     ValueType type;
     TF_ASSIGN(type.dtype, dtype(dtype_word));
     TF_ASSIGN(type.shape, shape(true));
-    if (scan_.take_word("channels_last")) type.layout = Layout::kChannelsLast;
     return type;
   }
 

@@ -139,10 +139,7 @@ class Printer {
     return text + (s.rank() == 1 ? ",)" : ")");
   }
 
-  std::string type(const ValueType& t) {
-    std::string text = std::string(dtype_name(t.dtype)) + shape(t.shape);
-    return t.layout == Layout::kChannelsLast ? text + " channels_last" : text;
-  }
+  std::string type(const ValueType& t) { return std::string(dtype_name(t.dtype)) + shape(t.shape); }
 
   void param(const Param& p) {
     if (p.kind == ParamKind::kSlot) out_ += "slot ";

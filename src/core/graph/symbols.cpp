@@ -74,7 +74,7 @@ void match_symbols(const Shape& from, const Shape& to, SymbolMap* map) {
 }
 
 ValueType substitute(const ValueType& type, const SymbolMap& map) {
-  return {type.dtype, type.shape.substitute(map), type.layout};
+  return {type.dtype, type.shape.substitute(map)};
 }
 
 Attrs substitute(const Attrs& attrs, const SymbolMap& map) {

@@ -154,7 +154,7 @@ Status infer_adam(const Types& inputs, Node* node) {
   TF_RETURN_IF_ERROR(need_rank(inputs, 4, 0, kNames[4]));
   TF_RETURN_IF_ERROR(need_type(inputs, 5, kFloating));
   TF_RETURN_IF_ERROR(need_rank(inputs, 5, 0, kNames[5]));
-  node->outputs.assign(3, ValueType{inputs[0].dtype, inputs[0].shape, Layout::kRowMajor});
+  node->outputs.assign(3, ValueType{inputs[0].dtype, inputs[0].shape});
   return {};
 }
 
@@ -249,9 +249,9 @@ Status infer_unique(const Types& inputs, Node* node) {
   }
   const Dim count = size < 0 ? Dim::fresh("unique", inputs[0].shape[0].bound()) : Dim(size);
   const DType index = node->attrs.dtype("dtype");
-  node->outputs = {{inputs[0].dtype, Shape{count}, Layout::kRowMajor},
-                   {index, inputs[0].shape, Layout::kRowMajor},
-                   {index, Shape(), Layout::kRowMajor}};
+  node->outputs = {{inputs[0].dtype, Shape{count}},
+                   {index, inputs[0].shape},
+                   {index, Shape()}};
   return {};
 }
 

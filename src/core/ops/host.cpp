@@ -23,7 +23,7 @@ Status need_effect_inputs(const Types& inputs) {
   return {};
 }
 
-ValueType token_type() { return {DType::kToken, Shape(), Layout::kRowMajor}; }
+ValueType token_type() { return {DType::kToken, Shape()}; }
 
 Status infer_host_call(const Types& inputs, Node* node) {
   TF_RETURN_IF_ERROR(need_effect_inputs(inputs));

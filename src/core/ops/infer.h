@@ -75,7 +75,7 @@ Dim min_dim(Dim a, Dim b);
 
 /// One result.
 inline void set_output(Node* node, DType dtype, Shape shape) {
-  node->outputs.assign(1, ValueType{dtype, std::move(shape), Layout::kRowMajor});
+  node->outputs.assign(1, ValueType{dtype, std::move(shape)});
 }
 
 /// Bytes of a value with bound sizes; 0 where a size is still a symbol.

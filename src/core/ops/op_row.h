@@ -31,7 +31,7 @@ enum class OpClass : uint8_t {
   kElementwise,  ///< one result element from one element of each (broadcast) input
   kReduction,
   kMovement,     ///< reorders or repeats elements, computes nothing
-  kProduct,      ///< matmul, later convolution
+  kProduct,      ///< matmul
   kRandom,
   kComposite,    ///< stays a node; decomposes where no kernel accepts
   kControl,      ///< has regions

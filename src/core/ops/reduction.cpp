@@ -123,8 +123,8 @@ Status infer_top_k(const Types& inputs, Node* node) {
   const int last = shape.rank() - 1;
   TF_RETURN_IF_ERROR(check_k(*node, shape[last]));
   shape[last] = min_dim(node->attrs.integer("k"), shape[last]);
-  node->outputs = {{inputs[0].dtype, shape, Layout::kRowMajor},
-                   {node->attrs.dtype("dtype"), shape, Layout::kRowMajor}};
+  node->outputs = {{inputs[0].dtype, shape},
+                   {node->attrs.dtype("dtype"), shape}};
   return {};
 }
 

@@ -57,7 +57,7 @@ class Places {
   /// `checks` fails the run where an index lies outside of its axis.
   Places(Builder& b, Value x, Value indices, bool checks) : m_(b), indices_(indices) {
     const Shape full = m_.shape(x), given = m_.shape(indices);
-    const int depth = index_depth({DType::kI64, given, Layout::kRowMajor});
+    const int depth = index_depth({DType::kI64, given});
     Dim places = 1;
     for (int i = 0; i < depth; ++i) places = places * full[i];
     table_ = {places};

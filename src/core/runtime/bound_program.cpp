@@ -133,7 +133,7 @@ void BoundProgram::fill_records() {
     out.tf_name = row.tf_name;
     out.name = node.name;
     out.device = step.device;
-    out.placement = static_cast<uint8_t>(step.placement);
+    out.placement = step.placement;
     out.reason = step.placement == Placement::kFellBack ? step.reason : "";
     out.refusals = step.refusals;
     out.location = node.location.str();

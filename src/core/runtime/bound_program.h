@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -72,12 +71,12 @@ class BoundProgram {
   /// few executions are measured, and the first one loads kernels.
   bool sample_now(uint64_t timing, uint64_t skipped) {
     if (timing == 0) return false;
-    const uint64_t first = timing * kTimings;
-    uint64_t runs = sampled_.load(std::memory_order_relaxed);
-    if (runs < first) runs = first;
-    if (runs == first + kTimings - 1) return false;  // enough runs were seen
-    sampled_.store(runs + 1, std::memory_order_relaxed);
-    return runs == first + skipped;
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (sampled_timing_ != timing) {
+      sampled_timing_ = timing;
+      runs_since_ = 0;
+    }
+    return runs_since_++ == skipped;
   }
   /// True where the host runs every step itself, so that a clock around it tells its time.
   bool runs_on_host() const { return runs_on_host_; }
@@ -99,13 +98,13 @@ class BoundProgram {
   std::vector<Device> devices_;
   bool has_checks_ = false;
   bool runs_on_host_ = true;
-  static constexpr uint64_t kTimings = 4;  ///< runs that are counted for one timing
-  std::atomic<uint64_t> sampled_{0};       ///< timing * kTimings + runs since
   std::vector<Needs> needs_;
   std::shared_ptr<const ProgramRecord> record_;
   std::shared_ptr<const std::vector<StepWork>> work_;
   std::shared_ptr<const std::vector<std::vector<int32_t>>> result_params_;
-  std::mutex mutex_;
+  std::mutex mutex_;             ///< of what follows
+  uint64_t sampled_timing_ = 0;  ///< what sample_now() was asked for last
+  uint64_t runs_since_ = 0;      ///< and how often
   std::vector<std::unique_ptr<Instance>> free_;
 };
 

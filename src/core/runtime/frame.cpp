@@ -131,7 +131,7 @@ Status Frame::run_steps() {
     if (times_ == nullptr) continue;
     if (step.device.is_set()) {
       TF_ASSIGN(DeviceBackend * backend, Backends::instance().find(step.device));
-      TF_ASSIGN(Stream * stream, backend->stream(step.lane));
+      TF_ASSIGN(Stream * stream, backend->stream(0));
       TF_RETURN_IF_ERROR(stream->synchronize());
     }
     const int64_t now = Events::now_ns();
@@ -196,7 +196,7 @@ Status Frame::run_kernel(size_t index, const Step& step) {
   } else if (launch->workspace_bytes() > 0) {
     workspace = instance_.memory[step.device].workspace->data();
   }
-  TF_ASSIGN(Stream * stream, backend->stream(step.lane));
+  TF_ASSIGN(Stream * stream, backend->stream(0));
   auto word = errors_.find(step.device);
   LaunchArgs args{*stream,
                   inputs,

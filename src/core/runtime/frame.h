@@ -11,7 +11,17 @@
 namespace tracefire {
 
 /// The addresses of one execution: where each value of a bound program lives right now, and the
-/// walk over its steps.
+/// walk over its steps. Calls come in this order; what stands in brackets may be left out:
+///
+///     [set_result()]  [set_error_word()]   where results and failures go
+///     prepare()                            allocates what was not given
+///     [time_steps()]  run_steps()          values are there, slots still hold the old ones
+///     [keep_results()]  [outputs()]        read results while old slot values are there, too
+///     finish_slots()                       slots hold the new values
+///
+/// From finish_slots() it goes on with set_result() (another place for the next run) or with
+/// run_steps(), any number of times. After a failed call the frame is only to be destroyed; what
+/// its slots hold then is what the steps that ran wrote.
 class Frame {
  public:
   Frame(Executor& executor, std::shared_ptr<BoundProgram> bound, Instance& instance,

@@ -18,7 +18,7 @@ void log_step(const StepRecord& step, uint64_t repeats) {
   std::string line = "Executing op " + step.tf_name + " in device " +
                      "/job:localhost/replica:0/task:0/device:" + step.device.str().substr(1);
   if (repeats > 1) line += " (" + std::to_string(repeats) + " times)";
-  switch (static_cast<Placement>(step.placement)) {
+  switch (step.placement) {
     case Placement::kFellBack:
       line += " (fell back: " + step.reason + ")";
       break;

@@ -157,6 +157,7 @@ Tensors apply_op(std::string_view op, std::span<const Tensor> inputs, const Attr
 }
 
 DeviceScope::DeviceScope(Device device) {
+  if (device.is_set()) trace::firer().check_device(device).throw_if_error();
   before_ = trace::context().device;
   trace::context().device = device;
 }

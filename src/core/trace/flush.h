@@ -9,14 +9,6 @@
 
 namespace tracefire::trace {
 
-/// End of the effect chain of `effect` on this thread (in the current scope).
-CellPtr effect_token(const std::string& effect);
-void set_effect_token(const std::string& effect, CellPtr token);
-
-/// Value of a variable at this point of the program, and its change.
-CellPtr read_slot(const SlotPtr& slot);
-Status assign_slot(const SlotPtr& slot, CellPtr value);
-
 /// Applies the firing policy after an op was recorded: fires when a limit is reached, when the op
 /// must have finished before its call returns, or op by op while the placement log is on.
 void after_record(const std::vector<CellPtr>& outputs);

@@ -177,6 +177,7 @@ Result<CellPtr> moved_to(const CellPtr& cell, Device device) {
                  "as /CPU:0");
   }
   if (cell->device == device || cell->type.dtype == DType::kString) return cell;
+  TF_RETURN_IF_ERROR(firer().check_device(device));
   Node node;
   node.op = OpTable::instance().id("copy");
   node.device = device;

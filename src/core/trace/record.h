@@ -24,6 +24,8 @@ class Firer {
   /// Makes `cells` ready or failed, together with the effects pending on this thread.
   virtual void fire(std::span<const CellPtr> cells, Trigger trigger) = 0;
   virtual Device default_device() = 0;
+  /// kUnknownDevice, with those that there are, where the process has no such device.
+  virtual Status check_device(Device device) = 0;
   /// Whether an op on the CPU takes so long that it must be done when its call returns: clocks that
   /// people set around it then tell the truth (setting cpu_wait_above).
   virtual bool finishes_before_return(Device device, const Node& node,
@@ -44,6 +46,14 @@ Result<std::vector<CellPtr>> record_node(Node node, std::vector<CellPtr> inputs)
 /// The same value on `device`: the cell itself where it is there already, or holds strings, which
 /// are on the host always; else the result of a copy, recorded.
 Result<CellPtr> moved_to(const CellPtr& cell, Device device);
+
+/// End of the effect chain of `effect` on this thread (in the current scope).
+CellPtr effect_token(const std::string& effect);
+void set_effect_token(const std::string& effect, CellPtr token);
+
+/// Value of a variable at this point of the program, and its change.
+CellPtr read_slot(const SlotPtr& slot);
+Status assign_slot(const SlotPtr& slot, CellPtr value);
 
 /// Pending work of one thread in eager mode.
 struct Eager {

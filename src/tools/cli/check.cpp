@@ -11,7 +11,7 @@
 #include <sstream>
 #include <thread>
 
-#include "tools/cli/product.h"
+#include "tools/cli/edition.h"
 #include "tools/doctor/doctor.h"
 #include "tools/doctor/live/child.h"
 #include "tools/inject/escape.h"
@@ -41,7 +41,7 @@ Json parsed(const std::string& text) {
 }
 
 int see(const Options& options, const Console& console, CheckResult* result) {
-  if (!options.quiet) console.say("1 of 3: seeing what is here");
+  if (!options.quiet) console.say("1 of 3: looking at this machine");
   std::vector<std::string> words = {"--json"};
   if (options.no_tests) words.push_back("--no-tests");
   if (!options.framework.empty()) words.push_back("--framework=" + options.framework);
@@ -54,12 +54,12 @@ int see(const Options& options, const Console& console, CheckResult* result) {
   return status;
 }
 
-/// The doctor's "Product of 5000x5000 in PyTorch 2.9.0 (/venv): 51.20 TFLOP/s on cuda:0."
-std::optional<ProductTrial> trial_of(const std::string& line) {
-  constexpr std::string_view kBegin = "Product of 5000x5000 in ";
+/// The doctor's "Edition of 5000x5000 in PyTorch 2.9.0 (/venv): 51.20 TFLOP/s on cuda:0."
+std::optional<MatmulTrial> trial_of(const std::string& line) {
+  constexpr std::string_view kBegin = "Edition of 5000x5000 in ";
   const size_t colon = line.find("): ");
   if (line.rfind(kBegin, 0) != 0 || colon == std::string::npos) return std::nullopt;
-  ProductTrial trial;
+  MatmulTrial trial;
   trial.framework = line.substr(kBegin.size(), colon + 1 - kBegin.size());
   const std::string answer = line.substr(colon + 3);
   constexpr std::string_view kUnit = " TFLOP/s on ";
@@ -77,16 +77,16 @@ std::optional<ProductTrial> trial_of(const std::string& line) {
 }
 
 /// The product in a process of its own, whose memory on the GPU is gone when the program runs.
-ProductTrial try_product_apart(const std::string& version) {
+MatmulTrial try_matmul_apart(const std::string& version) {
   const doctor::ChildResult child = doctor::run_child(
       [&] {
-        const ProductTrial trial = product().try_product(version);
+        const MatmulTrial trial = edition().try_matmul(version);
         const Json told = {trial.device, trial.placement, trial.problem, trial.flops_per_second,
                            trial.peak};
         return told.dump(-1, ' ', false, Json::error_handler_t::replace);
       },
       kProductSeconds);
-  ProductTrial trial;
+  MatmulTrial trial;
   trial.framework = "Tracefire " + version;
   const Json told = Json::parse(child.output, nullptr, false);
   if (child.ok() && told.is_array() && told.size() == 5) {
@@ -103,9 +103,9 @@ ProductTrial try_product_apart(const std::string& version) {
 }
 
 void observe(const Options& options, const Context& context, CheckResult* result) {
-  if (!options.no_tests && product().try_product != nullptr) {
-    if (!options.quiet) context.console.say("2 of 3: a product of 5000 x 5000, observed");
-    result->products.push_back(try_product_apart(context.build.version));
+  if (!options.no_tests && edition().try_matmul != nullptr) {
+    if (!options.quiet) context.console.say("2 of 3: computing a matrix product of 5000 x 5000");
+    result->products.push_back(try_matmul_apart(context.build.version));
   }
   if (!result->doctor.contains("inventory")) return;
   for (const Json& line : result->doctor["inventory"]) {
@@ -226,7 +226,7 @@ class PrivateFolder {
 };
 
 int monitor_program(const Options& options, const Context& context, CheckResult* result) {
-  if (!options.quiet) context.console.say("3 of 3: running the program, recorded and watched");
+  if (!options.quiet) context.console.say("3 of 3: running the program, recorded and monitored");
   const PrivateFolder folder;
   inject::ProveRequest request;
   request.command = options.command;
@@ -262,13 +262,11 @@ int run(Context& context, const Options& options) {
   }
   if (options.json) context.print(check_json(context, result));
   if (options.quiet || options.json) return result.exit_status;
-  const std::string page = check_text(context.console, result);
   if (options.command.empty()) {
-    context.console.print(page);
+    context.console.print(check_text(result, context.console.look()));
   } else {
     // stdout is the program's.
-    std::istringstream lines(page);
-    for (std::string line; std::getline(lines, line);) context.console.say(line);
+    context.console.print_talk(check_text(result, context.console.talk_look()));
   }
   return result.exit_status;
 }
@@ -283,7 +281,7 @@ void add_options(CLI::App& app, Options& o) {
              "asks the doctor about one framework");
   add_choice(app, "--require", o.require, {"on-gpu", "partly-on-gpu"},
              "the exit status is 3 where the program succeeded but the verdict is less");
-  app.add_flag("--no-tests", o.no_tests, "does not try out the GPU, and makes no product");
+  app.add_flag("--no-tests", o.no_tests, "does not try the GPU out and computes no matrix product");
   app.add_flag("--quiet", o.quiet, "prints no page and says nothing of its steps");
 }
 
@@ -292,9 +290,10 @@ void add_options(CLI::App& app, Options& o) {
 Command check_command() {
   Command command;
   command.name = "check";
-  command.summary = "checks on one page whether the GPU can be used, is used, and is kept busy";
+  command.summary = "checks whether the GPU can be used, is used and is kept busy";
   command.text = {
-      "Three steps. See: what `tracefire doctor` finds here. Observe: a product of 5000 x 5000 in "
+      "Three steps. See: what `tracefire doctor` finds here. Observe: a matrix product of 5000 x "
+      "5000 in "
       "Tracefire and, on a machine with a GPU, in each framework that the doctor found, with the "
       "device that it reports, judged by its rate against the device's peak. Monitor: the program "
       "after --, run unchanged under `tracefire prove` while the GPUs are watched.",
@@ -302,7 +301,7 @@ Command check_command() {
       "gpu-ok, 1 gpu-broken, 3 gpu-degraded, 4 cpu-only. With one, the program keeps standard "
       "output, the page goes to standard error, and the exit status is the program's own, 126, 127 "
       "or 128 + n as with `tracefire prove`. Without a GPU the program runs all the same."};
-  command.examples = {{"tracefire check", "This machine, and where a product runs."},
+  command.examples = {{"tracefire check", "This machine, and where a matrix product runs."},
                       {"tracefire check --html check.html -- python train.py --epochs 1",
                        "Everything about a run, kept as a page."},
                       {"tracefire check --require on-gpu --json -- python train.py > check.json",

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tools/cli/command.h"
-#include "tools/cli/product_trial.h"
+#include "tools/cli/matmul_trial.h"
 
 namespace tracefire::cli {
 
@@ -25,18 +25,17 @@ struct WatchedGpu {
 };
 
 struct CheckResult {
-  Json doctor;                         ///< tracefire.doctor/1
-  std::vector<ProductTrial> products;  ///< Tracefire's own first
-  std::vector<std::string> command;    ///< empty where there is none
-  Json proof;                          ///< tracefire.prove/1; null where there is none
+  Json doctor;                        ///< tracefire.doctor/1
+  std::vector<MatmulTrial> products;  ///< Tracefire's own first
+  std::vector<std::string> command;   ///< empty where there is none
+  Json proof;                         ///< tracefire.prove/1; null where there is none
   std::vector<WatchedGpu> gpus;
   std::string monitor_problem;  ///< why no GPU was watched; empty where one was
   int exit_status = 0;
 };
 
 Json check_json(const Context& context, const CheckResult& result);
-/// For a terminal of `width` columns.
-std::string check_text(const Console& console, const CheckResult& result);
+std::string check_text(const CheckResult& result, const text::Look& look);
 /// One file without scripts and without anything from elsewhere; every text is escaped.
 std::string check_html(const CheckResult& result);
 

@@ -3,8 +3,9 @@
 #include <cstdio>
 
 #include "tools/cli/check.h"
-#include "tools/cli/product.h"
+#include "tools/cli/edition.h"
 #include "tools/inject/escape.h"
+#include "tools/report/page.h"
 
 namespace tracefire::cli {
 namespace {
@@ -32,6 +33,10 @@ std::string joined(const std::vector<std::string>& words) {
 std::string capital(std::string text) {
   if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] -= 'a' - 'A';
   return text;
+}
+
+std::string sentence(const std::string& text) {
+  return capital(text) + (text.empty() || text.ends_with('.') ? "" : ".");
 }
 
 /// How the program ended; check's own status is another one where --require was missed.
@@ -73,7 +78,7 @@ std::string words_of(const WatchedGpu& gpu) {
   return out + ".";
 }
 
-Json product_json(const ProductTrial& trial) {
+Json product_json(const MatmulTrial& trial) {
   const bool failed = !trial.problem.empty();
   return {{"framework", trial.framework},
           {"device", text_or_null(trial.device)},
@@ -101,31 +106,40 @@ Json gpu_json(const WatchedGpu& gpu) {
 /// Lines under headings, wrapped; a line's indent is kept where it is broken.
 class TextPage {
  public:
-  explicit TextPage(const Console& console) : console_(console) {}
-  /// "1  See: gpu-ok".
-  void heading(int number, const std::string& text) {
+  explicit TextPage(text::Look look) : look_(look) {
+    constexpr int kWidthOfFiles = 80;
+    if (look_.width == 0) look_.width = kWidthOfFiles;
+  }
+  /// "1  See: gpu-ok", the verdict in its colour.
+  void heading(int number, const std::string& text, const std::string& verdict = "") {
     if (!out_.empty()) out_ += "\n";
     std::string before = std::to_string(number) + "  ";
     for (const std::string& part :
-         wrapped(printable(text), std::max(console_.prose_width() - 3, 16))) {
-      out_ += console_.styled(Style::kBold, before + part) + "\n";
-      before = "   ";
+         text::wrapped(text + (verdict.empty() ? "" : ":"), std::max(look_.width - 3, 16))) {
+      out_ += before + text::styled(text::Style::kBold, part, look_.color);
+      before = "\n   ";
     }
+    const std::string word = printable(verdict);
+    out_ +=
+        (word.empty() ? "" : " ") + text::styled(text::style_of(word), word, look_.color) + "\n";
+  }
+  void finding(const std::string& severity, const std::string& kind) {
+    out_ += "   " +
+            text::styled(text::style_of(severity), printable(severity + " " + kind), look_.color) +
+            "\n";
   }
   /// `sign` stands before the first line alone.
-  void line(int indent, const std::string& text, const std::string& sign = "") {
-    const int left = indent + static_cast<int>(sign.size());
-    std::string before = std::string(static_cast<size_t>(indent), ' ') + sign;
-    for (const std::string& part :
-         wrapped(printable(text, 4096), std::max(console_.prose_width() - left, 16))) {
-      out_ += before + part + "\n";
-      before.assign(static_cast<size_t>(left), ' ');
-    }
+  void line(size_t indent, const std::string& text, const std::string& sign = "") {
+    out_ += text::paragraph(printable(text, 4096), look_.width, std::string(indent, ' ') + sign);
+  }
+  /// Has commands to copy: the terminal breaks it, which a copy does not contain.
+  void commands(size_t indent, const std::string& text) {
+    out_ += std::string(indent, ' ') + printable(text, 4096) + "\n";
   }
   std::string take() { return std::move(out_); }
 
  private:
-  const Console& console_;
+  text::Look look_;
   std::string out_;
 };
 
@@ -136,11 +150,11 @@ void program_text(const CheckResult& result, TextPage& page) {
     return;
   }
   const std::string verdict = text_of(result.proof, "verdict");
-  page.heading(3, "Monitor: " + (verdict.empty() ? "no proof" : verdict));
+  page.heading(3, "Monitor", verdict.empty() ? "no proof" : verdict);
   page.line(3, joined(result.command));
   page.line(3, end_of(result));
   if (const std::string reason = text_of(result.proof, "reason"); !reason.empty()) {
-    page.line(3, capital(reason) + ".");
+    page.line(3, sentence(reason));
   }
   for (const Json& why : list_of(result.proof, "incomplete")) {
     if (why.is_string())
@@ -167,21 +181,6 @@ void program_text(const CheckResult& result, TextPage& page) {
 
 using inject::html_text;
 
-constexpr char kStyle[] =
-    "body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;max-width:62em;padding:0 1em;"
-    "color:#1b1f24;background:#fff}h1{font-size:1.5em}h2{font-size:1.2em;margin-top:1.8em}"
-    "table{border-collapse:collapse;width:100%}td,th{padding:.3em .6em;text-align:left;"
-    "border-bottom:1px solid #d8dee4;vertical-align:top}"
-    "code{font:12px/1.5 ui-monospace,monospace;overflow-wrap:anywhere;white-space:pre-wrap}"
-    ".v{display:inline-block;padding:.1em .6em;border-radius:.3em;color:#fff;font-size:.85em;"
-    "background:#57606a}.gpu-ok,.on-gpu,.good,.healthy{background:#1a7f37}"
-    ".gpu-degraded,.partly-on-gpu,.slow,.fair{background:#9a6700}"
-    ".gpu-broken,.on-cpu,.failed,.low,.idle{background:#cf222e}"
-    "svg{width:100%;height:5em}.axis{display:flex;justify-content:space-between;margin:0;"
-    "font-size:.8em;opacity:.75}details{margin-top:.6em}"
-    "@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}"
-    "td,th{border-color:#30363d}}";
-
 std::string mark(const std::string& word) {
   return "<span class=\"v " + html_text(word) + "\">" + html_text(word) + "</span>";
 }
@@ -197,7 +196,9 @@ std::string see_html(const Json& doctor) {
     }
     out += "</ul>";
     const std::string fix = text_of(finding, "fix");
-    if (!fix.empty()) out += "<p>Fix: <code>" + html_text(fix, 4096) + "</code></p>";
+    if (!fix.empty()) {
+      out += "<p>Fix</p><code class=block>" + html_text(fix, 4096) + "</code>";
+    }
     out += "\n";
   }
   out += "<details><summary>What is here</summary><ul>\n";
@@ -207,11 +208,11 @@ std::string see_html(const Json& doctor) {
   return out + "</ul></details>\n";
 }
 
-std::string observe_html(const std::vector<ProductTrial>& products) {
-  std::string out = "<h2>2 &nbsp;Observe: a product of 5000 x 5000</h2>\n";
-  if (products.empty()) return out + "<p>None was made.</p>\n";
+std::string observe_html(const std::vector<MatmulTrial>& products) {
+  std::string out = "<h2>2 &nbsp;Observe: a matrix product of 5000 x 5000</h2>\n";
+  if (products.empty()) return out + "<p>Left out.</p>\n";
   out += "<table>\n";
-  for (const ProductTrial& trial : products) {
+  for (const MatmulTrial& trial : products) {
     out += "<tr><td>" + mark(trial.grade()) + "</td><td>" + html_text(trial.words(), 4096);
     if (!trial.placement.empty()) out += "<br><code>" + html_text(trial.placement) + "</code>";
     out += "</td></tr>\n";
@@ -232,7 +233,7 @@ std::string busy_svg(const WatchedGpu& gpu) {
                   kHeight * (1 - busy));
     points += text;
   }
-  return "<svg viewBox=\"0 0 1000 80\" preserveAspectRatio=\"none\" role=\"img\"><title>" +
+  return "<svg viewBox=\"0 0 1000 80\" role=\"img\"><title>" +
          html_text("busy share of GPU " + std::to_string(gpu.index) + " while the program ran") +
          "</title><rect width=\"1000\" height=\"80\" fill=\"#8b949e22\"/><polygon points=\"" +
          points +
@@ -250,7 +251,7 @@ std::string program_html(const CheckResult& result) {
                     "</h2>\n<p><code>" + html_text(joined(result.command), 4096) +
                     "</code></p>\n<p>" + end_of(result) + "</p>\n";
   const std::string reason = text_of(result.proof, "reason");
-  if (!reason.empty()) out += "<p>" + html_text(capital(reason), 4096) + ".</p>\n";
+  if (!reason.empty()) out += "<p>" + html_text(sentence(reason), 4096) + "</p>\n";
   for (const Json& why : list_of(result.proof, "incomplete")) {
     if (why.is_string()) {
       out +=
@@ -269,7 +270,7 @@ std::string program_html(const CheckResult& result) {
   const Json& advice = list_of(result.proof, "advice");
   if (!advice.empty()) out += "<h2>What to do next</h2>\n<ol>\n";
   for (const Json& one : advice) {
-    out += "<li>" + html_text(text_of(one, "finding"), 4096) + "<ul>";
+    out += "<li>" + html_text(capital(text_of(one, "finding")), 4096) + "<ul>";
     for (const Json& action : list_of(one, "actions")) {
       if (action.is_string()) out += "<li>" + html_text(action.get<std::string>(), 4096) + "</li>";
     }
@@ -286,7 +287,7 @@ Json check_json(const Context& context, const CheckResult& result) {
   document["exit_status"] = result.exit_status;
   document["doctor"] = result.doctor;
   document["products"] = Json::array();
-  for (const ProductTrial& trial : result.products) {
+  for (const MatmulTrial& trial : result.products) {
     document["products"].push_back(product_json(trial));
   }
   document["command"] = result.command;
@@ -294,26 +295,26 @@ Json check_json(const Context& context, const CheckResult& result) {
   document["gpus"] = Json::array();
   for (const WatchedGpu& gpu : result.gpus) document["gpus"].push_back(gpu_json(gpu));
   document["monitor_problem"] = text_or_null(result.monitor_problem);
-  document["manifest"] = Json::parse(product().manifest(context.build.commit));
+  document["manifest"] = Json::parse(edition().manifest(context.build.commit));
   return document;
 }
 
-std::string check_text(const Console& console, const CheckResult& result) {
-  TextPage page(console);
-  page.heading(1, "See: " + text_of(result.doctor, "verdict"));
+std::string check_text(const CheckResult& result, const text::Look& look) {
+  TextPage page(look);
+  page.heading(1, "See", text_of(result.doctor, "verdict"));
   page.line(3, text_of(result.doctor, "summary"));
   for (const Json& finding : list_of(result.doctor, "findings")) {
     if (!is_fault(finding)) continue;
-    page.line(3, text_of(finding, "severity") + " " + text_of(finding, "kind"));
+    page.finding(text_of(finding, "severity"), text_of(finding, "kind"));
     for (const Json& line : list_of(finding, "evidence")) {
       if (line.is_string()) page.line(5, line.get<std::string>());
     }
     const std::string fix = text_of(finding, "fix");
-    if (!fix.empty()) page.line(5, "Fix: " + fix);
+    if (!fix.empty()) page.commands(5, "Fix: " + fix);
   }
-  page.heading(2, "Observe: a product of 5000 x 5000");
-  if (result.products.empty()) page.line(3, "None was made.");
-  for (const ProductTrial& trial : result.products) {
+  page.heading(2, "Observe: a matrix product of 5000 x 5000");
+  if (result.products.empty()) page.line(3, "Left out.");
+  for (const MatmulTrial& trial : result.products) {
     page.line(3, trial.words());
     if (!trial.placement.empty()) page.line(5, trial.placement);
   }
@@ -322,13 +323,9 @@ std::string check_text(const Console& console, const CheckResult& result) {
 }
 
 std::string check_html(const CheckResult& result) {
-  return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-         "'unsafe-inline'\"><meta name=\"viewport\" content=\"width=device-width\">"
-         "<title>tracefire check</title><style>" +
-         std::string(kStyle) + "</style></head><body>\n<h1>tracefire check</h1>\n<p>" + utc_now() +
-         "</p>\n" + see_html(result.doctor) + observe_html(result.products) + program_html(result) +
-         "</body></html>\n";
+  return report::page("tracefire check", "<h1>tracefire check</h1>\n<p>" + utc_now() + "</p>\n" +
+                                             see_html(result.doctor) +
+                                             observe_html(result.products) + program_html(result));
 }
 
 }  // namespace tracefire::cli

@@ -89,7 +89,7 @@ struct Command {
   std::function<Action(CLI::App&)> define;
 };
 
-/// All of them, in the order of the help: the engine's (product.h), then the list in commands.cpp.
+/// All of them, in the order of the help: the engine's (edition.h), then the list in commands.cpp.
 std::vector<Command> all_commands();
 
 /// --json, in the same words everywhere.
@@ -103,6 +103,11 @@ CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& tar
 /// keeps its value where the option is not given.
 CLI::Option* add_number(CLI::App& app, const std::string& name, int64_t& target, int64_t least,
                         const std::string& text);
+
+/// An option that names a file or folder; an empty name, as a script's empty variable gives it, is
+/// wrong usage. The last one given counts.
+CLI::Option* add_path(CLI::App& app, const std::string& name, std::string& target,
+                      const std::string& type, const std::string& text);
 
 /// "2026-11-30T14:15:00Z": now.
 std::string utc_now();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of commands, in the order of the help. Those that need the engine:
-// cli_engine/product.cpp.
-#include "tools/cli/product.h"
+// cli_engine/edition.cpp.
+#include "tools/cli/edition.h"
 
 namespace tracefire::cli {
 
@@ -17,7 +17,7 @@ Command completion_command();
 Command help_command();
 
 std::vector<Command> all_commands() {
-  std::vector<Command> all = product().engine_commands();
+  std::vector<Command> all = edition().engine_commands();
   for (Command (*tool)() :
        {check_command, doctor_command, explain_command, manifest_command, monitor_command,
         prove_command, settings_command, version_command, completion_command, help_command}) {

@@ -2,15 +2,15 @@
 #include "tools/cli/common.h"
 
 #include "core/base/settings.h"
-#include "tools/cli/product.h"
+#include "tools/cli/edition.h"
 
 namespace tracefire::cli {
 
 CommandPage program_page() {
   CommandPage page;
-  page.summary = product().summary;
-  page.text = {product().text};
-  page.examples = product().examples;
+  page.summary = edition().summary;
+  page.text = {edition().text};
+  page.examples = edition().examples;
   page.sections = {
       {"EXIT STATUS",
        {{"0", "the command did what was asked"},

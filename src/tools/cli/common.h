@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What run.cpp and the pages share about the options that every command has.
+// What command_line.cpp and the pages share about the options that every command has.
 #pragma once
 
 #include <map>

@@ -18,7 +18,7 @@ std::string joined(const std::vector<std::string>& words) {
 Command completion_command() {
   Command command;
   command.name = "completion";
-  command.summary = "prints a script that completes tracefire's commands and options in a shell";
+  command.summary = "prints the completion script of a shell";
   command.text = {
       "Prints a completion script for bash, zsh or fish, made from the options of this "
       "very program. `cmake --install` puts the scripts where the shells look."};

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "core/base/status.h"
+#include "tools/text/escape.h"
 
 namespace tracefire::cli {
 namespace {
@@ -33,82 +34,15 @@ void occupy_closed_streams() {
   }
 }
 
-int terminal_width() {
+int terminal_width(int stream) {
   winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  if (::ioctl(stream, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   const char* columns = std::getenv("COLUMNS");
   const int given = columns == nullptr ? 0 : std::atoi(columns);
   return given > 0 ? given : kProseWidth;
 }
 
-std::string with_style(Style style, std::string_view text, bool color) {
-  const char* code = "";
-  switch (style) {
-    case Style::kPlain:
-      break;
-    case Style::kBold:
-      code = "1";
-      break;
-    case Style::kDim:
-      code = "2";
-      break;
-    case Style::kGood:
-      code = "32";
-      break;
-    case Style::kBad:
-      code = "1;31";
-      break;
-  }
-  if (!color || *code == '\0' || text.empty()) return std::string(text);
-  return std::string("\x1b[") + code + "m" + std::string(text) + "\x1b[0m";
-}
-
-/// Bytes of the UTF-8 sequence that `text` begins with, 0 where it is none.
-size_t utf8_length(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  const size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  // Overlong forms, surrogates, beyond U+10FFFF; U+0080 … U+009F steer terminals.
-  if (first == 0xE0 && byte(1) < 0xA0) return 0;
-  if (first == 0xED && byte(1) > 0x9F) return 0;
-  if (first == 0xF0 && byte(1) < 0x90) return 0;
-  if (first == 0xF4 && byte(1) > 0x8F) return 0;
-  if (first == 0xC2 && byte(1) < 0xA0) return 0;
-  return length;
-}
-
-/// Text with control characters and invalid bytes as \xNN.
-std::string escaped(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const unsigned char first = static_cast<unsigned char>(text[0]);
-    size_t length = utf8_length(text);
-    if (length == 0 || first < 0x20 || first == 0x7F) {
-      constexpr char kHex[] = "0123456789abcdef";
-      out += {'\\', 'x', kHex[first >> 4], kHex[first & 15]};
-      length = 1;
-    } else {
-      out += text.substr(0, length);
-    }
-    text.remove_prefix(length);
-  }
-  return out;
-}
-
-/// The longest prefix of at most `columns` code points.
-std::string_view prefix_of(std::string_view text, size_t columns) {
-  size_t end = 0;
-  while (end < text.size() && columns > 0) {
-    end += std::max<size_t>(1, utf8_length(text.substr(end)));
-    --columns;
-  }
-  return text.substr(0, end);
-}
+int prose_of(int columns) { return std::clamp(columns, 20, kWidestProse); }
 
 /// 0, or why it could not be written.
 int write_all(int stream, std::string_view text) {
@@ -123,49 +57,13 @@ int write_all(int stream, std::string_view text) {
 
 }  // namespace
 
-std::string printable(std::string_view text, size_t limit) {
-  if (text.size() <= limit) return escaped(text);
-  size_t end = limit;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return escaped(text.substr(0, end > 0 ? end : limit)) + "...";
-}
-
-size_t columns_of(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
-}
-
-std::vector<std::string> wrapped(std::string_view text, int width) {
-  const size_t most = static_cast<size_t>(std::max(width, 1));
-  std::vector<std::string> lines(1);
-  while (!text.empty()) {
-    const size_t space = text.find(' ');
-    std::string_view word = text.substr(0, space);
-    text.remove_prefix(space == std::string_view::npos ? text.size() : space + 1);
-    if (word.empty()) continue;
-    const size_t used = columns_of(lines.back());
-    if (used > 0 && used + 1 + columns_of(word) > most) {
-      lines.emplace_back();
-    } else if (used > 0) {
-      lines.back() += ' ';
-    }
-    while (columns_of(word) > most) {
-      const std::string_view part = prefix_of(word, most);
-      lines.back() += part;
-      lines.emplace_back();
-      word.remove_prefix(part.size());
-    }
-    lines.back() += word;
-  }
-  return lines;
-}
+std::string printable(std::string_view text, size_t limit) { return text::clean(text, limit); }
 
 Console::Console() {
   occupy_closed_streams();
   terminal_[0] = ::isatty(STDOUT_FILENO) == 1;
   terminal_[1] = ::isatty(STDERR_FILENO) == 1;
-  if (terminal_[0]) width_ = terminal_width();
+  if (terminal_[0]) width_ = terminal_width(STDOUT_FILENO);
   choose_color("auto");
 }
 
@@ -178,12 +76,14 @@ void Console::choose_color(std::string_view when) {
   }
 }
 
-int Console::prose_width() const {
-  return width_ == 0 ? kProseWidth : std::clamp(width_, 20, kWidestProse);
+int Console::prose_width() const { return width_ == 0 ? kProseWidth : prose_of(width_); }
+
+text::Look Console::talk_look() const {
+  return {color_[1], terminal_[1] ? prose_of(terminal_width(STDERR_FILENO)) : 0};
 }
 
 std::string Console::styled(Style style, std::string_view text) const {
-  return with_style(style, text, color_[0]);
+  return text::styled(style, text, color_[0]);
 }
 
 void Console::flush() {
@@ -198,9 +98,11 @@ void Console::flush() {
 }
 
 void Console::say(std::string_view text, std::string_view head, Style style) const {
-  write_all(STDERR_FILENO, with_style(style, head, color_[1]) + escaped(text) + "\n");
+  write_all(STDERR_FILENO, text::styled(style, head, color_[1]) + text::clean(text) + "\n");
   // Where stderr is closed there is nowhere left to say it.
 }
+
+void Console::print_talk(std::string_view page) const { write_all(STDERR_FILENO, page); }
 
 void Table::row(std::vector<std::string> cells, Style first) {
   for (std::string& cell : cells) cell = printable(cell, 4096);
@@ -213,7 +115,8 @@ std::string Table::text(const Console& console, int indent) const {
   for (const Row& row : rows_) count = std::max(count, row.cells.size());
   std::vector<size_t> widths(count, 0);
   const auto measure = [&](const std::vector<std::string>& cells) {
-    for (size_t i = 0; i < cells.size(); ++i) widths[i] = std::max(widths[i], columns_of(cells[i]));
+    for (size_t i = 0; i < cells.size(); ++i)
+      widths[i] = std::max(widths[i], text::display_width(cells[i]));
   };
   measure(headings_);
   for (const Row& row : rows_) measure(row.cells);
@@ -245,7 +148,7 @@ std::string Table::text(const Console& console, int indent) const {
           line += console.styled(i == 0 ? first : others, cell);
           blanks = 0;
         }
-        blanks += widths[i] - columns_of(cell) + kGap;
+        blanks += widths[i] - text::display_width(cell) + kGap;
       }
       out += line + "\n";
     }

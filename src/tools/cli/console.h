@@ -5,13 +5,15 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/text/layout.h"
+
 namespace tracefire::cli {
 
 /// The reader of stdout has gone away: the program ends quietly, with kBrokenPipe.
 struct BrokenPipe {};
 
-/// How text may be shown on a terminal that has colours.
-enum class Style { kPlain, kBold, kDim, kGood, kBad };
+using text::Style;
+using text::wrapped;
 
 /// The two streams of a command: data goes to stdout, talk to stderr. Data is kept until flush(),
 /// so that a command that fails has printed nothing, or everything up to its last flush().
@@ -24,6 +26,10 @@ class Console {
   void choose_color(std::string_view when);
   /// Columns of the terminal that stdout is; 0 where it is none, so that nothing is shortened.
   int width() const { return width_; }
+  /// Colours and width of stdout; on a terminal prose is broken at prose_width().
+  text::Look look() const { return {color_[0], terminal_[0] ? prose_width() : 0}; }
+  /// Those of stderr.
+  text::Look talk_look() const;
   /// Columns to wrap prose at: the terminal's, at most 100; 80 where stdout is none.
   int prose_width() const;
 
@@ -33,9 +39,11 @@ class Console {
   void print(std::string_view text) { pending_ += text; }
   /// Writes what was printed. Throws BrokenPipe, or Error (kCannotWrite) with the system's words.
   void flush();
-  /// One line on stderr, at once: `head` in a style, then the text. Bytes that could steer a
-  /// terminal are shown as \xNN.
+  /// One line on stderr, at once: `head` in a style, then the text. What could steer a
+  /// terminal is shown as text::clean() does.
   void say(std::string_view text, std::string_view head = "", Style style = Style::kPlain) const;
+  /// A page on stderr, at once. Its parts from outside have been cleaned: it has styles.
+  void print_talk(std::string_view page) const;
 
  private:
   std::string pending_;
@@ -44,15 +52,8 @@ class Console {
   bool color_[2] = {false, false};
 };
 
-/// `text` in which control characters and what is not UTF-8 are shown as \xNN, at most `limit`
-/// bytes of it, then "...".
+/// text::clean() of at most `limit` bytes.
 std::string printable(std::string_view text, size_t limit = 200);
-
-/// Columns that UTF-8 text takes on a terminal, one a code point.
-size_t columns_of(std::string_view text);
-
-/// The text in lines of at most `width` columns, broken between words; a longer word is cut.
-std::vector<std::string> wrapped(std::string_view text, int width);
 
 /// Rows under headings, aligned in columns two blanks apart. Cells that do not fit into the
 /// console's width are wrapped inside their column, the widest columns first.

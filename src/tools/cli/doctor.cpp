@@ -30,8 +30,10 @@ void describe_options(CLI::App& app) {
   value("--env", "NAME=VALUE", "with --root: its environment; may be repeated");
   value("--log", "FILE", "reads a framework's saved output too; - for standard input");
   value("--python", "PATH", "reads one environment: its interpreter or its folder");
-  value("--framework", "NAME",
-        "asks about tensorflow, torch, jax, keras or tracefire; with plan also NAME==VERSION");
+  value(
+      "--framework", "NAME",
+      "asks about tensorflow, torch, jax, keras or tracefire; with plan also a release, a range or "
+      "a build: NAME==VERSION, NAME>=A,<B, NAME+BUILD");
   flag("--no-tests", "does not try out the GPU");
   flag("--json", "prints one JSON document (schema tracefire.doctor/1) at any exit status");
   flag("--html", "prints the report as one HTML file, without scripts");
@@ -45,9 +47,11 @@ bool wants_json(const std::vector<std::string>& words) {
 
 int run(Context& context) {
   std::ostringstream report, talk;
-  const int status = doctor::doctor_main(context.words, report, talk);
+  const int status = doctor::doctor_main(context.words, report, talk, context.console.look());
   context.console.print(report.str());
-  std::istringstream lines(talk.str());
+  const std::string said = talk.str();
+  if (status == kWrongUsage && !said.empty()) wrong_usage(said.substr(0, said.find('\n')));
+  std::istringstream lines(said);
   for (std::string line; std::getline(lines, line);) context.console.say(line);
   return status;
 }
@@ -72,6 +76,8 @@ Command doctor_command() {
       {"tracefire doctor --framework torch --python ~/venv", "One framework in one environment."},
       {"tracefire doctor plan --framework tensorflow==2.21",
        "What has to be installed here for it to use the GPU."},
+      {"tracefire doctor plan --framework 'torch>=2.4,<2.9'",
+       "The newest release of a range that fits, in any of its builds."},
       {"tracefire doctor diff here.json there.json",
        "Two saved reports: what can change results or speed."},
       {"python train.py 2>&1 | tracefire doctor --log -", "With what a program said."},

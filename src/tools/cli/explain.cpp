@@ -187,7 +187,7 @@ int explain(Context& context, const Options& options) {
 Command explain_command() {
   Command command;
   command.name = "explain";
-  command.summary = "tells what an error code means and what to do about it";
+  command.summary = "explains an error code and says what to do about it";
   command.text = {
       "Tells about an error: what happened, what was expected, what to do, and an example. The "
       "code "

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tracefire manifest`: what results are made with on this machine.
 #include "tools/cli/command.h"
-#include "tools/cli/product.h"
+#include "tools/cli/edition.h"
 
 namespace tracefire::cli {
 
 Command manifest_command() {
   Command command;
   command.name = "manifest";
-  command.summary = "prints what results are made with here, to be kept beside them or compared";
+  command.summary = "prints what results are made with: versions, devices, settings";
   command.text = {
       "Prints one JSON document: the version and commit of tracefire, the platform, the driver, "
       "every GPU, NVIDIA's libraries with their versions and files, the precision, and the "
@@ -25,7 +25,7 @@ Command manifest_command() {
             "changes nothing: it is always one JSON document (schema "
             "tracefire.manifest/1)");
     return [json](Context& context) -> int {
-      context.console.print(product().manifest(context.build.commit) + "\n");
+      context.console.print(edition().manifest(context.build.commit) + "\n");
       return kSuccess;
     };
   };

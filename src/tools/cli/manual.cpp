@@ -6,6 +6,7 @@
 
 #include "tools/cli/command.h"
 #include "tools/cli/common.h"
+#include "tools/text/escape.h"
 
 namespace tracefire::cli {
 namespace {
@@ -64,6 +65,8 @@ std::string heading_of(const OptionPage& option) {
   return text;
 }
 
+constexpr size_t kTextColumn = 22, kSummaryColumn = 14;
+
 class HelpWriter {
  public:
   HelpWriter(const Console& console) : console_(console), width_(console.prose_width()) {}
@@ -76,13 +79,12 @@ class HelpWriter {
     out_ += "\n" + console_.styled(Style::kBold, text) + "\n";
   }
   /// A term with its text beside it, or below it where the term is long.
-  void entry(const std::string& term, const std::string& text) {
-    const size_t column = kTextColumn;
+  void entry(const std::string& term, const std::string& text, size_t column = kTextColumn) {
     std::string line = "  " + term;
     const std::vector<std::string> lines = wrapped(text, width_ - static_cast<int>(column));
     size_t next = 0;
-    if (columns_of(line) + 2 <= column) {
-      line.append(column - columns_of(line), ' ');
+    if (text::display_width(line) + 2 <= column) {
+      line.append(column - text::display_width(line), ' ');
       line += lines[next++];
     }
     out_ += line + "\n";
@@ -103,7 +105,6 @@ class HelpWriter {
   std::string take() { return std::move(out_); }
 
  private:
-  static constexpr size_t kTextColumn = 22;
   const Console& console_;
   const int width_;
   std::string out_;
@@ -184,7 +185,9 @@ std::string help_text(const Manual& manual, const CommandPage& page, const Conso
   const bool program = page.name.empty();
   if (program) {
     help.heading("commands:");
-    for (const CommandPage& command : manual.commands) help.entry(command.name, command.summary);
+    for (const CommandPage& command : manual.commands) {
+      help.entry(command.name, command.summary, kSummaryColumn);
+    }
   }
   if (program) {
     help.options("options:", page, [](const OptionPage&) { return true; });

@@ -62,12 +62,10 @@ Command monitor_command() {
     command.examples.push_back({example.command, example.words});
   }
   command.schema = "tracefire.monitor/1";
+  command.settings = UseOfSettings::kWithoutWrongOnes;
   command.define = [](CLI::App& app) -> Action {
     auto options = std::make_shared<monitor::Options>();
-    for (const monitor::OptionRow& row : monitor::option_rows()) {
-      if (std::string_view(row.name) == "--color") continue;  // every command has it
-      add(app, *options, row);
-    }
+    for (const monitor::OptionRow& row : monitor::option_rows()) add(app, *options, row);
     return [options](Context& context) -> int {
       const Status status = monitor::check_options(*options);
       if (!status.ok()) throw UsageError{status.message()};

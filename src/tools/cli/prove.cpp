@@ -7,14 +7,17 @@
 namespace tracefire::cli {
 namespace {
 
+constexpr int64_t kLongestBeat = 60'000;  // milliseconds
+
 struct Options {
   inject::ProveRequest request;
   std::string graphs = "node";
   int64_t beat_ms = 0, seconds = 0;
 };
 
-/// Exactly one thing is to be done.
-void check(const inject::ProveRequest& r) {
+/// Exactly one thing is to be done, and nothing that was given is left unused.
+void check(const Options& o) {
+  const inject::ProveRequest& r = o.request;
   const int modes = (r.from.empty() ? 0 : 1) + (r.attach > 0 ? 1 : 0) + (r.print_env ? 1 : 0) +
                     (r.command.empty() || r.print_env ? 0 : 1);
   if (modes == 0) wrong_usage("no program was given. `tracefire prove -- PROGRAM` was expected.");
@@ -22,15 +25,19 @@ void check(const inject::ProveRequest& r) {
   if (r.print_env && r.out.empty()) {
     wrong_usage("--print-env needs --out: the folder that the records go to.");
   }
+  if (r.print_env && r.json) wrong_usage("--print-env and --json exclude each other.");
+  if (o.seconds > 0 && r.attach == 0) wrong_usage("--seconds goes with --attach only.");
+  if (o.beat_ms > kLongestBeat) {
+    wrong_usage("--beat was given ", o.beat_ms, ". At most ", kLongestBeat, " were expected.");
+  }
 }
 
 void add_options(CLI::App& app, Options& o) {
   inject::ProveRequest& r = o.request;
   app.add_option("COMMAND", r.command, "the program and its arguments, after --");
-  app.add_option("--out", r.out,
-                 "keeps records and reports in a folder, which must be new or empty")
-      ->type_name("DIRECTORY");
-  app.add_option("--from", r.from, "analyses again what --out kept")->type_name("DIRECTORY");
+  add_path(app, "--out", r.out, "DIRECTORY",
+           "keeps records and reports in a folder, which must be new or empty");
+  add_path(app, "--from", r.from, "DIRECTORY", "analyses again what --out kept");
   add_number(app, "--attach", r.attach, 1, "watches a process that runs already, by sampling")
       ->type_name("PID");
   add_number(app, "--seconds", o.seconds, 0, "how long --attach watches; 0: until it ends");
@@ -52,7 +59,7 @@ void add_options(CLI::App& app, Options& o) {
 Command prove_command() {
   Command command;
   command.name = "prove";
-  command.summary = "runs any program and proves whether it used the GPU, and what held it up";
+  command.summary = "proves whether a program used the GPU, and shows what slowed it";
   command.text = {
       "Runs a program and its children, unchanged, with a library that records what the CUDA "
       "driver reports: which kernels ran in which process and how long, copies, memory, the time "
@@ -78,13 +85,15 @@ Command prove_command() {
     auto options = std::make_shared<Options>();
     add_options(app, *options);
     return [options](Context& context) -> int {
+      check(*options);
       inject::ProveRequest request = options->request;
       request.graphs_by_node = options->graphs == "node";
-      request.beat_ms = static_cast<int>(std::min<int64_t>(options->beat_ms, 60000));
+      request.beat_ms = static_cast<int>(options->beat_ms);
       request.seconds = static_cast<double>(options->seconds);
+      request.out_look = context.console.look();
+      request.err_look = context.console.talk_look();
       request.version = context.build.version;
       request.commit = context.build.commit;
-      check(request);
       return inject::prove(request);
     };
   };

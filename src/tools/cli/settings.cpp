@@ -106,7 +106,7 @@ const SettingRow& row_of(const std::string& name) {
 Command settings_command() {
   Command command;
   command.name = "settings";
-  command.summary = "shows every setting, its value and what gave it that value";
+  command.summary = "shows every setting, its value and where that comes from";
   command.text = {
       "Shows every setting with its value and what gave it: --set, the environment variable "
       "TRACEFIRE_NAME, the user's settings file, the system's, or the default; the first of these "

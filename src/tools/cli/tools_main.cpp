@@ -3,14 +3,14 @@
 // The tools alone, for people who use another framework: the same commands as those of the program
 // with the engine, but without libtracefire.so. `make dist` packs it as `tracefire`.
 #include "build_info.h"
-#include "tools/cli/product.h"
+#include "tools/cli/edition.h"
 #include "tools/cli/program.h"
 #include "tools/report/manifest.h"
 
 namespace tracefire::cli {
 
-const Product& product() {
-  static const Product tools = {
+const Edition& edition() {
+  static const Edition tools = {
       false,
       false,
       "shows whether a GPU can be used, whether it is, and what holds it up",
@@ -20,7 +20,7 @@ const Product& product() {
       {{"tracefire prove -- python train.py", "Runs a program and says whether it used the GPU."},
        {"tracefire monitor", "What the GPUs of this machine do."}},
       [] { return std::vector<Command>(); },
-      [] { return std::vector<ProductLibrary>(); },
+      [] { return std::vector<EngineLibrary>(); },
       [](const std::string& commit) {
         return report::manifest({commit, {}, true});
       },

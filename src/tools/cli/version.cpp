@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tracefire version`: what a report of a problem needs first.
-#include "tools/cli/product.h"
+#include "tools/cli/edition.h"
 
 namespace tracefire::cli {
 namespace {
@@ -17,18 +17,18 @@ std::string compiler() {
 
 void print_json(const Context& context) {
   Json libraries = Json::array();
-  for (const ProductLibrary& library : product().libraries()) {
+  for (const EngineLibrary& library : edition().libraries()) {
     libraries.push_back({{"name", library.name},
                          {"version", library.version.empty() ? Json() : Json(library.version)},
                          {"path", library.path}});
   }
-  const std::string why = product().why_no_gpu();
+  const std::string why = edition().why_no_gpu();
   Json document = context.document();
   document["version"] = context.build.version;
   document["commit"] = *context.build.commit ? Json(context.build.commit) : Json();
   document["compiler"] = compiler();
-  document["engine"] = product().engine;
-  document["cuda_backend"] = product().cuda_backend;
+  document["engine"] = edition().engine;
+  document["cuda_backend"] = edition().cuda_backend;
   document["libraries"] = std::move(libraries);
   document["why_no_gpu"] = why.empty() ? Json() : Json(why);
   context.print(document);
@@ -36,15 +36,16 @@ void print_json(const Context& context) {
 
 void print_text(const Context& context) {
   Table table({});
-  table.row({"tracefire", context.build.version});
-  table.row({"commit", *context.build.commit ? context.build.commit : "unknown"});
-  table.row({"compiler", compiler()});
-  if (!product().engine) table.row({"engine", "none: these are the tools alone"});
-  for (const ProductLibrary& library : product().libraries()) {
-    table.row({library.name, library.version.empty() ? "unknown version" : library.version});
+  table.row({"tracefire", context.build.version}, Style::kBold);
+  table.row({"commit", *context.build.commit ? context.build.commit : "unknown"}, Style::kBold);
+  table.row({"compiler", compiler()}, Style::kBold);
+  if (!edition().engine) table.row({"engine", "none: these are the tools alone"}, Style::kBold);
+  for (const EngineLibrary& library : edition().libraries()) {
+    table.row({library.name, library.version.empty() ? "unknown version" : library.version},
+              Style::kBold);
   }
-  if (const std::string why = product().why_no_gpu(); !why.empty())
-    table.row({"GPU", "none used: " + why});
+  if (const std::string why = edition().why_no_gpu(); !why.empty())
+    table.row({"GPU", "none used: " + why}, Style::kBold);
   context.console.print(table.text(context.console));
 }
 
@@ -53,7 +54,7 @@ void print_text(const Context& context) {
 Command version_command() {
   Command command;
   command.name = "version";
-  command.summary = "shows the versions of tracefire, its build and the libraries it uses";
+  command.summary = "shows the version of Tracefire, its build and its libraries";
   command.text = {
       "Shows the version, the commit it was built from (with +changes where files differed), the "
       "compiler, and the libraries in use with the versions that they tell themselves: what a "

@@ -42,19 +42,14 @@ std::string device_names() {
 }
 
 /// On stderr, why the exit status is 1.
-void say_what_is_missing(const Console& console, double accuracy, const std::string& verdict) {
-  if (!(accuracy >= kLeastAccuracy)) {
-    char text[160];
-    std::snprintf(
-        text, sizeof text,
-        "tracefire: the accuracy %.4f is below %.2f, so the exit status is 1. More epochs "
-        "help: 40 are enough (--epochs 40).",
-        accuracy, kLeastAccuracy);
-    console.say(text);
-  }
-  if (verdict.empty()) {
-    console.say("tracefire: nothing says where the work was done, so the exit status is 1.");
-  }
+void say_what_is_missing(const Console& console, double accuracy) {
+  if (accuracy >= kLeastAccuracy) return;
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "tracefire: the accuracy %.4f is below %.2f, so the exit status is 1. More epochs "
+                "help: 40 are enough (--epochs 40).",
+                accuracy, kLeastAccuracy);
+  console.say(text);
 }
 
 /// Trains; after Ctrl-C says how far it came before the error goes on.
@@ -79,7 +74,7 @@ Json document_of(const Context& context, const Options& options, double accuracy
   const std::string why = why_no_gpu();
   Json document = context.document();
   document["accuracy"] = std::round(accuracy * 1e4) / 1e4;
-  document["verdict"] = proof.verdict;
+  document["verdict"] = to_text(proof.verdict);
   document["sizes"] = {{"train", train.rows()},
                        {"test", test.rows()},
                        {"pixels", train.x.shape()[1].value()},
@@ -118,7 +113,7 @@ int run(const Context& context, const Options& options) {
   const Proof after = proof();
   char last[64];
   std::snprintf(last, sizeof last, "accuracy %.4f\nverdict ", accuracy);
-  context.console.print(after.str() + "\n" + last + after.verdict + "\n");
+  context.console.print(after.str() + "\n" + last + to_text(after.verdict) + "\n");
   if (options.json) {
     const Json document =
         document_of(context, options, accuracy, after, training, test, model.history());
@@ -130,8 +125,8 @@ int run(const Context& context, const Options& options) {
       throw;
     }
   }
-  say_what_is_missing(console, accuracy, after.verdict);
-  return accuracy >= kLeastAccuracy && !after.verdict.empty() ? kSuccess : kFailure;
+  say_what_is_missing(console, accuracy);
+  return accuracy >= kLeastAccuracy ? kSuccess : kFailure;
 }
 
 /// The program that is reported on, without --json FILE.
@@ -189,6 +184,10 @@ Command demo_command() {
     return [options](Context& context) {
       if (!options->html && !options->command.empty()) {
         wrong_usage("a program was given without --html, which reports on it.");
+      }
+      if (options->json && options->json == options->html) {
+        wrong_usage("--json and --html were both given '", printable(*options->json),
+                    "'. Two files were expected.");
       }
       if (options->json) check_output("--json", *options->json);  // not after minutes of training
       if (!options->html) return run(context, *options);

@@ -39,7 +39,7 @@ std::string head(const Json& demo, const ProfiledRun& run) {
                                           static_cast<long long>(demo.at("batch")))});
   rows.push_back({"devices", devices});
   const std::string why = text_of(demo.at("why_no_gpu"));
-  if (!why.empty()) rows.push_back({"why no GPU is used, and the cure", why});
+  if (!why.empty()) rows.push_back({"why no GPU is used, and the fix", why});
   for (const KernelCheck& check : run.checks) rows.push_back({"kernels", check.str()});
   rows.push_back({"time", report::duration_text(static_cast<double>(run.session.wall_ns) / 1e3)});
   return "<h1>Tracefire demo: <span class='v " + html_text(verdict) + "'>" + html_text(verdict) +

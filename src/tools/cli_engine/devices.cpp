@@ -100,7 +100,7 @@ void print_text(const Context& context, const Options& options,
 Command devices_command() {
   Command command;
   command.name = "devices";
-  command.summary = "lists the devices that work can run on, or says why no GPU can be used";
+  command.summary = "lists the devices, and says why no GPU can be used";
   command.text = {
       "Lists the devices that work can run on, GPUs first: name, architecture, memory and driver. "
       "Where no GPU can be used it says why, and what to do about it, in one line.",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tracefire profile`: runs a Tracefire program and says where its time and memory go.
+// `tracefire profile`: shows where a Tracefire program spends time and memory.
 #include <cstdio>
 #include <filesystem>
 
@@ -109,9 +109,8 @@ Command profile_command() {
   command.define = [](CLI::App& app) -> Action {
     auto options = std::make_shared<Options>();
     app.add_option("COMMAND", options->command, "the program and its arguments, after --");
-    app.add_option("--out", options->out,
-                   "keeps reports and records in a folder, which must be new or empty")
-        ->type_name("DIRECTORY");
+    add_path(app, "--out", options->out, "DIRECTORY",
+             "keeps reports and records in a folder, which must be new or empty");
     app.add_flag("--quiet", options->quiet, "prints no report");
     add_json_flag(app, options->json, "tracefire.profile/1");
     return [options](Context& context) { return profile(context, *options); };

@@ -29,6 +29,8 @@ Data::Data() {
     Json parsed = Json::parse(file.text);
     if (file.name == "versions")
       versions_ = std::move(parsed);
+    else if (file.name == "releases")
+      releases_ = std::move(parsed);
     else if (file.name == "gpus")
       gpus_ = std::move(parsed);
     else if (file.name == "systems")
@@ -61,16 +63,18 @@ std::string Data::merge(std::string_view text) {
       }
       continue;
     }
-    Json* table = key == "versions"  ? &versions_
-                  : key == "gpus"    ? &gpus_
-                  : key == "systems" ? &systems_
-                  : key == "logs"    ? &logs_
-                  : key == "xids"    ? &xids_
-                  : key == "diff"    ? &diff_
-                                     : nullptr;
+    Json* table = key == "versions"   ? &versions_
+                  : key == "releases" ? &releases_
+                  : key == "gpus"     ? &gpus_
+                  : key == "systems"  ? &systems_
+                  : key == "logs"     ? &logs_
+                  : key == "xids"     ? &xids_
+                  : key == "diff"     ? &diff_
+                                      : nullptr;
     if (table == nullptr)
       return "\"" + key +
-             "\" is no table; tables are versions, gpus, systems, logs, xids, diff, rules";
+             "\" is no table; tables are versions, releases, gpus, systems, logs, xids, diff, "
+             "rules";
     if (value.is_object() && table->is_object())
       table->merge_patch(value);
     else

@@ -30,6 +30,7 @@ class Data {
   std::string merge(std::string_view text);
 
   const Json& versions() const { return versions_; }
+  const Json& releases() const { return releases_; }
   const Json& gpus() const { return gpus_; }
   const Json& systems() const { return systems_; }
   const Json& logs() const { return logs_; }
@@ -52,7 +53,7 @@ class Data {
   std::string driver_floor(std::string_view cuda, bool windows) const;
 
  private:
-  Json versions_, gpus_, systems_, logs_, xids_, diff_;
+  Json versions_, releases_, gpus_, systems_, logs_, xids_, diff_;
   std::vector<Json> rules_;
 };
 

@@ -17,6 +17,9 @@ Facts machine_facts(const Root& root, const Machine& machine, const Data& data,
 void log_facts(const Machine& machine, const Data& data, Facts* facts);
 /// What the driver's tools and the kernel's log say: GPUs held, throttled, Xid, ECC, MIG …
 void measured_facts(const Machine& machine, const Data& data, Facts* facts);
+/// How a GPU was used while somebody looked: samples of nvidia-smi, a report of prove or of the
+/// monitor.
+void use_facts(const Machine& machine, Facts* facts);
 /// Commands of this system: "cmd.driver" …
 void command_facts(const Machine& machine, const Data& data, Facts* facts);
 
@@ -26,6 +29,9 @@ Facts environment_facts(const Facts& machine_facts, const Environment& env,
 /// The CUDA libraries of a framework on Windows, by the names of their DLLs.
 void windows_library_facts(const Root& root, const Machine& machine, const Environment& env,
                            const Framework& framework, Facts* facts);
+/// The Keras that TensorFlow asks for; the framework that Keras computes with.
+void keras_facts(const Root& root, const Machine& machine, const Data& data, const Environment& env,
+                 const std::vector<Framework>& all, const Framework& framework, Facts* facts);
 /// Facts of one framework in it, put over the environment's.
 Facts framework_facts(const Facts& environment_facts, const Root& root, const Machine& machine,
                       const Data& data, const Environment& env, const std::vector<Framework>& all,

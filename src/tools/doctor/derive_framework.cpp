@@ -34,10 +34,29 @@ std::string dotted(const std::string& number) {
              : number.substr(0, number.size() - 1) + "." + number.substr(number.size() - 1);
 }
 
+/// A wheel whose code nobody has listed, built with a CUDA that is older than the GPU.
+void old_cuda_facts(const Machine& m, const Data& data, const Framework& fw, Facts* f) {
+  auto table = data.versions().find("capability");
+  if (fw.build != Build::kGpu || !fw.sass.empty() || !fw.ptx.empty() || fw.cuda.empty() ||
+      table == data.versions().end())
+    return;
+  for (const Gpu& gpu : visible_gpus(m)) {
+    auto row = table->find(gpu.capability);
+    const std::string needs = row == table->end() ? "" : text_of(*row, "min_cuda");
+    if (needs.empty() || major_of(fw.cuda) >= major_of(needs)) continue;
+    f->set("fw.cuda_before_gpu", needs,
+           fw.product + " " + fw.version + " is built for CUDA " + fw.cuda + "; " + gpu.name +
+               " (compute capability " + gpu.capability + ") came with CUDA " + needs + ".");
+    f->set("fw.bad_cc", gpu.capability);
+    f->set("fw.bad_gpu", gpu.name);
+  }
+}
+
 /// Can this wheel's code run on a GPU of that capability?
 void capability_facts(const Machine& m, const Data& data, const Framework& fw, Facts* f) {
   if (fw.build != Build::kGpu || (fw.sass.empty() && fw.ptx.empty())) return;
-  for (const Gpu& gpu : m.gpus) {
+  size_t usable = 0;
+  for (const Gpu& gpu : visible_gpus(m)) {
     const std::string& cc = gpu.capability;
     if (cc.empty()) continue;
     bool binary = false, ptx = false;
@@ -53,7 +72,10 @@ void capability_facts(const Machine& m, const Data& data, const Framework& fw, F
       ptx |= compare_versions(own, cc) <= 0;
       if (smallest.empty() || compare_versions(own, smallest) < 0) smallest = own;
     }
-    if (binary) continue;
+    if (binary) {
+      ++usable;
+      continue;
+    }
     std::string has = fw.product + " " + fw.version +
                       (fw.variant.empty() ? "" : " (" + fw.variant + ")") + " has code for " +
                       arch_list(fw) + "; the GPU " + gpu.name + " has compute capability " + cc +
@@ -69,6 +91,7 @@ void capability_facts(const Machine& m, const Data& data, const Framework& fw, F
     bool new_generation = compare_versions(cc, "10.0") >= 0;
     if (ptx && (compiler_knows || !new_generation)) {
       f->set("fw.ptx_only", cc, has);
+      ++usable;
       continue;
     }
     bool old = !smallest.empty() && compare_versions(cc, smallest) < 0;
@@ -79,12 +102,20 @@ void capability_facts(const Machine& m, const Data& data, const Framework& fw, F
     f->set("fw.bad_gpu", gpu.name);
     f->set("fw.bad_arch", data.arch(cc));
   }
+  f->flag("fw.some_gpu", usable > 0 && f->has("fw.bad_cc"),
+          "Another GPU of this machine can be used by " + fw.product + " " + fw.version + ".");
 }
 
 void library_facts(const Root& root, const Machine& m, const Data& data, const Environment& env,
                    const Framework& fw, Facts* f) {
   std::vector<std::string> missing, elsewhere, others, in_pip, reasons;
   std::string cudnn_missing, cudnn_other, elsewhere_dir, wrong_companion;
+  // conda's packages have a dist-info too, of the same version.
+  const Dist* dist = env.dist(fw.dist);
+  bool of_conda = fw.conda && dist == nullptr;
+  for (const auto& [name, package] : env.conda)
+    of_conda |= fw.conda && dist != nullptr && framework_of(name) == fw.id &&
+                public_part(package.version) == public_part(dist->version);
   for (const Needed& need : fw.needed) {
     bool is_cudnn = stem_of(need.soname) == "libcudnn";
     if (!need.path.empty()) {
@@ -97,8 +128,7 @@ void library_facts(const Root& root, const Machine& m, const Data& data, const E
       continue;
     }
     // conda installs what its packages need; a file that is not in this tree proves nothing.
-    if (fw.conda && env.dist(fw.dist) == nullptr && need.other.empty() && need.elsewhere.empty())
-      continue;
+    if (of_conda && need.other.empty() && need.elsewhere.empty()) continue;
     missing.push_back(need.soname);
     if (is_cudnn) cudnn_missing = need.soname, cudnn_other = need.other;
     if (!need.elsewhere.empty()) {
@@ -266,6 +296,7 @@ void shadow_facts(const Root& root, const Machine& m, const Environment& env, co
 void jax_facts(const Data& data, const Environment& env, const Framework& fw, Facts* f) {
   f->set("fw.plugin", fw.plugin);
   f->set("fw.plugin_version", fw.plugin_version);
+  f->flag("fw.no_jaxlib", env.dist("jaxlib") == nullptr && env.conda.count("jaxlib") == 0);
   std::string major = fw.plugin.empty() ? "" : fw.plugin.substr(8, 2);
   f->set("fw.jax_extra", major.empty() ? "cuda12" : "cuda" + major);
   auto differs = [&](const std::string& version) {
@@ -396,42 +427,6 @@ void compiler_facts(const Root& root, const Machine& m, const Environment& env, 
           "No ptxas is in " + env.prefix + ", below /usr/local/cuda or on PATH.");
 }
 
-void keras_facts(const Data& data, const Environment& env, const Framework& fw, Facts* f) {
-  if (fw.id != "tensorflow") return;
-  const Json* release = data.release("tensorflow", fw.version);
-  const Dist* keras = env.dist("keras");
-  const Dist* legacy = env.dist("tf-keras");
-  bool uses_legacy = f->get("env.legacy_keras") == "yes";
-  if (release != nullptr && keras != nullptr && !uses_legacy)
-    for (const std::string& condition : texts_of(*release, "keras")) {
-      bool tf_new = compare_versions(fw.version, "2.16") >= 0;
-      bool keras3 = major_of(keras->version) >= 3;
-      if (tf_new != keras3) {
-        f->set("fw.keras_wrong", keras->version,
-               "TensorFlow " + fw.version + " needs keras" + condition + "; Keras " +
-                   keras->version + " is installed in " + env.prefix + ".");
-        f->set("fw.keras_needs", condition);
-      } else if (!meets(keras->version, condition)) {
-        f->set("fw.keras_other", keras->version,
-               "TensorFlow " + fw.version + " asks for keras" + condition + "; Keras " +
-                   keras->version + " is installed in " + env.prefix + ".");
-        f->set("fw.keras_needs", condition);
-      }
-    }
-  if (uses_legacy && legacy == nullptr && compare_versions(fw.version, "2.16") >= 0) {
-    f->set("fw.keras_wrong", keras == nullptr ? "3" : keras->version,
-           "TF_USE_LEGACY_KERAS is set, so TensorFlow " + fw.version +
-               " imports tf_keras, and tf-keras is not installed in " + env.prefix + ".");
-    f->set("fw.tf_keras", two(fw.version));
-  }
-  if (uses_legacy && legacy != nullptr && two(legacy->version) != two(fw.version)) {
-    f->set("fw.keras_wrong", legacy->version,
-           "TF_USE_LEGACY_KERAS is set and tf-keras is " + legacy->version +
-               "; it must be of TensorFlow's release " + two(fw.version) + ".");
-    f->set("fw.tf_keras", two(fw.version));
-  }
-}
-
 }  // namespace
 
 Facts environment_facts(const Facts& machine, const Environment& env,
@@ -441,6 +436,11 @@ Facts environment_facts(const Facts& machine, const Environment& env,
         "The environment is " + env.prefix +
             (env.python.empty() ? "." : ", Python " + env.python + "."));
   f.set("env.kind", env.kind);
+  if (!env.active) f.set("env.stray", env.stray, env.stray);
+  f.set("env.python_path", env.python_path,
+        env.python_path.empty() ? ""
+                                : "PYTHONPATH puts the packages of " + env.python_path +
+                                      " before those of " + env.prefix + ".");
   f.set("env.python", env.python,
         env.python.empty() ? "" : "The Python of " + env.prefix + " is " + env.python + ".");
   f.set("env.minor", leading(env.python, 2));
@@ -529,10 +529,11 @@ Facts framework_facts(const Facts& environment, const Root& root, const Machine&
     cudnn_facts(root, env, fw, &f);
     shadow_facts(root, m, env, fw, &f);
     capability_facts(m, data, fw, &f);
+    old_cuda_facts(m, data, fw, &f);
   }
   python_package_facts(m, data, env, fw, &f);
   compiler_facts(root, m, env, fw, &f);
-  keras_facts(data, env, fw, &f);
+  keras_facts(root, m, data, env, all, fw, &f);
   // Two frameworks that pin different builds of the same library.
   bool clash = f.has("fw.cudnn_low") || f.has("fw.cudnn_major") || f.has("fw.jax_outdated");
   for (const Framework& other : all) {

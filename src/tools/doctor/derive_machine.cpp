@@ -84,6 +84,15 @@ void module_facts(const Root& root, const Machine& m, Facts* f) {
   f->flag("module.nouveau", m.modules.count("nouveau") != 0, "/proc/modules lists nouveau.");
   f->flag("module.nova", m.modules.count("nova_core") != 0, "/proc/modules lists nova_core.");
   f->flag("module.uvm", m.modules.count("nvidia_uvm") != 0);
+  size_t vfio = 0;
+  for (const Gpu& gpu : m.gpus) {
+    if (gpu.driver != "vfio-pci") continue;
+    ++vfio;
+    f->set("vfio.some", gpu.pci_address,
+           "/sys/bus/pci/devices/" + gpu.pci_address + "/driver is vfio-pci.");
+    f->set("vfio.ids", "10de:" + replace_all(gpu.pci_device, "0x", ""));
+  }
+  f->flag("vfio.all", vfio > 0 && vfio == m.gpus.size(), f->evidence("vfio.some"));
   f->flag("modules.listed", m.modules_listed);
   f->set("kernel", m.kernel.empty() ? "$(uname -r)" : m.kernel);
   if (!m.module_version.empty()) {
@@ -103,6 +112,12 @@ void module_facts(const Root& root, const Machine& m, Facts* f) {
              ? ""
              : m.module_file_elsewhere + " is for another kernel; the running one is " + m.kernel +
                    ".");
+  f->set("module.other_kernel", m.module_other_kernel);
+  f->flag("module.other_newer",
+          !m.module_other_kernel.empty() && older_kernel(m.kernel, m.module_other_kernel));
+  f->flag("kernel.gone", m.kernel_gone,
+          "/lib/modules has no folder for the running kernel " + m.kernel +
+              ": its package was updated or removed while it ran.");
   f->flag("secure_boot", m.secure_boot == Presence::kPresent, m.secure_boot_proof);
   // What turns a discrete GPU off on laptops, or keeps its driver from loading.
   std::string prime(trim(root.read("/etc/prime-discrete", 64).value_or("")));
@@ -131,6 +146,14 @@ void user_space_facts(const Root& root, const Machine& m, const Data& data, Fact
           "The loader takes " + m.libcuda.path + " for libcuda.so.1.");
   f->flag("no_libcuda", m.libcuda.path.empty(), "No libcuda.so.1 is in the loader's folders.");
   f->flag("libnvml", !m.libnvml.path.empty());
+  f->flag("no_libnvml", m.libnvml.path.empty(), "No libnvidia-ml.so.1 is in the loader's folders.");
+  if (m.libcuda.path.empty() && !m.all_libcuda.empty())
+    f->set(
+        "libcuda.off_path", parent_of(m.all_libcuda[0].path),
+        "There is " + m.all_libcuda[0].path + ", which the loader does not find as libcuda.so.1.");
+  if (contains(m.libcuda.path, "/stubs/"))
+    f->set("libcuda.stub", m.libcuda.path,
+           m.libcuda.path + " is the CUDA toolkit's stub for linking, not a driver.");
   f->set("libcuda.path", m.libcuda.path);
   f->set("libcuda.file", root.follow(m.libcuda.path));
   f->set("libcuda.version", m.libcuda.version);
@@ -208,6 +231,7 @@ void node_facts(const Root& root, const Machine& m, Facts* f) {
   f->flag("node.dxg", m.node_dxg);
   f->flag("no_nodes", !m.node_gpu, "No /dev/nvidia0 is there.");
   f->flag("no_uvm", !m.node_uvm, "/dev/nvidia-uvm is not there.");
+  f->flag("no_control", !m.node_control, "/dev/nvidiactl is not there.");
   f->flag("node.denied", !m.nodes_denied.empty(), m.nodes_denied);
   f->set("node.group", m.node_group.empty() ? "video" : m.node_group);
   f->flag("nvswitch", m.nvswitch || root.exists("/proc/driver/nvidia-nvswitch"),
@@ -320,7 +344,9 @@ void variable_facts(const Machine& m, Facts* f) {
   }
   for (std::string name : {"JAX_PLATFORMS", "JAX_PLATFORM_NAME"}) {
     std::string value = lower(m.variable(name));
-    if (value == "cpu") f->set("jax.forced", name, name + " is " + value + ".");
+    // Of several the first is the one that JAX computes on.
+    if (trim(std::string_view(value).substr(0, value.find(','))) == "cpu")
+      f->set("jax.forced", name, name + " is " + value + ".");
   }
   for (std::string name : {"TF_DETERMINISTIC_OPS", "TF_CUDNN_DETERMINISTIC"})
     if (!m.variable(name).empty() && m.variable(name) != "0")
@@ -376,7 +402,7 @@ void command_facts(const Machine& m, const Data& data, Facts* f) {
   for (const auto& [name, value] : data.systems()[chosen].items()) {
     if (!value.is_string()) continue;
     std::string text = replace_all(value.get<std::string>(), "{kernel}", f->get("kernel"));
-    bool keeps = name == "fabric" || name == "hold" || name == "open";
+    bool keeps = name == "fabric" || name == "hold" || name == "open" || name == "libs";
     std::string use = keeps && !loaded.empty() ? loaded : branch;
     if (name == "open" && major_of(use) < 570)
       use = branch;  // the first whose open modules know every open-only GPU

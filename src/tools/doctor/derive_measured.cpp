@@ -19,17 +19,6 @@ double number_of(const std::string& text) {
   }
 }
 
-/// "9.1.0" as it is; "7.2.1" of 7201, the way of TensorFlow 1.
-std::string cudnn_number(const std::string& text) {
-  std::string_view digits = trim(text);
-  if (!digits.empty() && digits[0] == ':') digits = trim(digits.substr(1));
-  digits = digits.substr(0, digits.find_first_not_of("0123456789"));
-  if (digits.size() == 4)
-    return std::string(digits.substr(0, 1)) + "." + std::string(digits.substr(1, 1)) + "." +
-           std::string(digits.substr(3, 1));
-  return find_version(text);
-}
-
 std::string cell(const SmiRow& row, const std::string& key) {
   auto it = row.find(key);
   return it == row.end() ? "" : it->second;
@@ -288,6 +277,9 @@ void dmesg_facts(const Machine& m, const Data& data, Facts* f) {
     if (contains(line, "requires use of the NVIDIA open kernel modules"))
       say("dmesg.open_required", line);
     if (contains(line, "RmInitAdapter failed")) say("dmesg.rminit", line);
+    if (contains(line, "necessary power cables connected") ||
+        contains(line, "power connectors connected"))
+      say("dmesg.power", line);
     if (contains(line, "This PCI I/O region assigned to your NVIDIA device is invalid") ||
         contains(line, "BAR1 is 0M") || contains(line, "BAR 1: can't assign") ||
         contains(line, "BAR 1: no space") || contains(line, "BAR 1 [mem size"))
@@ -313,9 +305,11 @@ void dmesg_facts(const Machine& m, const Data& data, Facts* f) {
 }
 
 void tool_facts(const Machine& m, Facts* f) {
+  const std::string& printed = m.smi_all.empty() ? m.smi_text : m.smi_all;
   auto says = [&](const char* key, std::string_view words) {
-    if (!contains(m.smi_text, words)) return;
-    for (std::string_view line : lines_of(m.smi_text, 4096))
+    if (f->has(key)) return;
+    if (!contains(printed, words)) return;
+    for (std::string_view line : lines_of(printed, 4096))
       if (contains(line, words))
         return f->set(key, "yes", m.smi_name + " says: " + std::string(trim(line)));
   };
@@ -326,6 +320,20 @@ void tool_facts(const Machine& m, Facts* f) {
   says("smi.cannot", "couldn't communicate with the NVIDIA driver");
   says("smi.handle", "Unable to determine the device handle");
   says("smi.lost", "GPU is lost");
+  says("smi.cannot", "Failed to initialize NVML: Driver Not Loaded");
+  for (std::string_view words :
+       {"couldn't find libnvidia-ml.so", "couldn't find the libnvidia-ml.so",
+        "Failed to initialize NVML: Shared Library Not Found", "nvidia-smi: not found",
+        "nvidia-smi: command not found", "command not found: nvidia-smi",
+        "libnvidia-ml.so.1: cannot open shared object file"})
+    says("smi.no_library", words);
+  for (std::string_view words : {"equires reset", "needs reset", "requires a reset"})
+    says("smi.reset", words);
+  // Any other failure; the tables that go with a working driver have none of these words.
+  for (std::string_view words :
+       {"NVIDIA-SMI has failed", "Failed to initialize NVML", "Unable to determine the device",
+        "No devices were found", "GPU is lost"})
+    says("smi.failed", words);
   std::string library = find_version(between(m.smi_text, "NVML library version:", "\n"));
   if (!library.empty())
     f->set("smi.library", library, "nvidia-smi says: NVML library version: " + library + ".");
@@ -341,63 +349,7 @@ void measured_facts(const Machine& machine, const Data& data, Facts* facts) {
   memory_error_facts(machine, facts);
   dmesg_facts(machine, data, facts);
   tool_facts(machine, facts);
-}
-
-void log_facts(const Machine& m, const Data& data, Facts* f) {
-  if (m.log.empty()) return;
-  f->set("log", "yes");
-  std::vector<std::string> harmless = texts_of(data.logs(), "harmless");
-  std::vector<std::pair<std::string, std::vector<std::string>>> patterns;
-  if (data.logs().contains("patterns") && data.logs()["patterns"].is_array())
-    for (const Json& row : data.logs()["patterns"])
-      patterns.emplace_back(text_of(row, "fact"), texts_of(row, "contains"));
-  for (std::string_view line : lines_of(m.log, 400000)) {
-    if (line.size() > 4000) line = line.substr(0, 4000);
-    std::string words = m.log_name + " says: " + std::string(trim(line.substr(0, 300)));
-    bool noise = false;
-    for (const std::string& text : harmless) noise |= contains(line, text);
-    if (noise && !f->has("log.harmless")) f->set("log.harmless", "yes", words);
-    if (noise) continue;
-    for (const auto& [fact, texts] : patterns) {
-      if (fact.empty() || f->has(fact)) continue;
-      for (const std::string& text : texts)
-        if (contains(line, text)) f->set(fact, "yes", words);
-    }
-    // The lines that carry values.
-    if (contains(line, "Loaded runtime CuDNN library:") && !f->has("log.cudnn_loaded")) {
-      std::string loaded = cudnn_number(between(line, "Loaded runtime CuDNN library:", "b"));
-      std::string built = cudnn_number(between(line, "compiled with", "\n"));
-      f->set("log.cudnn_loaded", loaded, words);
-      f->set("log.cudnn_built", built);
-      // TensorFlow 1 wrote 7201 for 7.2.1 and needed the very minor version, like a major one.
-      bool old_words = contains(line, "compatibility version");
-      bool same_major = major_of(loaded) == major_of(built) &&
-                        !(old_words && leading(loaded, 2) != leading(built, 2));
-      if (!loaded.empty() && !built.empty())
-        f->set(same_major ? "log.cudnn_minor" : "log.cudnn_major", "yes", words);
-    }
-    if (contains(line, "No module named") && !f->has("log.no_module")) {
-      std::string name = between(line, "No module named ", "\n");
-      name = name.substr(std::min(name.size(), name.find_first_not_of("'\"")));
-      name = name.substr(0, name.find_first_of("'\". \n"));
-      static const std::set<std::string> kModules = {"tensorflow", "torch", "jax",
-                                                     "jaxlib",     "keras", "tracefire"};
-      if (kModules.count(name) != 0) f->set("log.no_module", name, words);
-    }
-    if (contains(line, "Could not load dynamic library '")) {
-      std::string library = between(line, "Could not load dynamic library '", "'");
-      f->set("log.library", library, words);
-    }
-    if (contains(line, "No matching distribution found for ") && !f->has("log.wanted")) {
-      std::string wanted = between(line, "No matching distribution found for ", "\n");
-      f->set("log.wanted", framework_of(wanted), words);
-      std::string release = between(wanted, "==", " ;,*");
-      while (!release.empty() && release.back() == '.') release.pop_back();
-      if (is_version(release)) f->set("log.wanted_release", release);
-    }
-    if (contains(line, "does not provide the extra 'and-cuda'"))
-      f->set("log.extra_release", between(line, "tensorflow ", " "), words);
-  }
+  use_facts(machine, facts);
 }
 
 }  // namespace tracefire::doctor

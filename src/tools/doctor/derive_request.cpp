@@ -18,10 +18,16 @@ bool has_framework(const Surveyed& surveyed, const std::string& id) {
   return false;
 }
 
+/// The environment that has a framework: the active one, else one that counts, else any.
 const Surveyed* first_with(const std::vector<Surveyed>& all, const std::string& id) {
-  for (const Surveyed& surveyed : all)
-    if (has_framework(surveyed, id)) return &surveyed;
-  return nullptr;
+  const Surveyed* found = nullptr;
+  for (const Surveyed& surveyed : all) {
+    if (!has_framework(surveyed, id)) continue;
+    if (surveyed.env.active) return &surveyed;
+    if (found == nullptr || (!found->env.stray.empty() && surveyed.env.stray.empty()))
+      found = &surveyed;
+  }
+  return found;
 }
 
 std::string table_text(const Data& data, const char* table, const std::string& id,
@@ -92,18 +98,28 @@ void request_facts(const Root& root, const Machine& m, const Data& data,
     asked = wanted, release = f->get("log.wanted_release");
   const Surveyed* main = all.empty() ? nullptr : &all[0];
   for (const Surveyed& surveyed : all)
-    if (!surveyed.frameworks.empty() && (main == nullptr || main->frameworks.empty()))
+    if (!surveyed.frameworks.empty() && surveyed.env.stray.empty() &&
+        (main == nullptr || main->frameworks.empty() || !main->env.stray.empty()))
       main = &surveyed;
+  if (main != nullptr && !main->env.stray.empty() && !main->env.active) main = nullptr;
   for (const Surveyed& surveyed : all)
     if (surveyed.env.active) main = &surveyed;
   f->set("main.pip", main == nullptr ? "python3 -m pip" : main->env.pip());
-  bool gpu_build = false, tensorflow = false, metal = false;
+  f->set("main.python", main == nullptr ? "python3" : main->env.interpreter);
+  bool gpu_build = false, tensorflow = false, metal = false, jax = false;
+  bool known = false, needs = false;  // which framework opens the library that the log misses
   for (const Surveyed& surveyed : all) {
     tensorflow |= has_framework(surveyed, "tensorflow");
     metal |= surveyed.env.dist("tensorflow-metal") != nullptr;
-    for (const Framework& framework : surveyed.frameworks)
+    jax |= has_framework(surveyed, "jax");
+    for (const Framework& framework : surveyed.frameworks) {
       gpu_build |= framework.build == Build::kGpu;
+      known |= !framework.needed.empty();
+      for (const Needed& need : framework.needed) needs |= need.soname == f->get("log.library");
+    }
   }
+  f->flag("some.jax", jax);
+  f->flag("log.library_foreign", known && !needs && f->has("log.library"));
   f->flag("some.tensorflow", tensorflow);
   f->flag("apple.metal", metal);
   bool maybe = m.gpu == Presence::kPresent ||
@@ -136,6 +152,15 @@ void request_facts(const Root& root, const Machine& m, const Data& data,
                                    : split(release, '.').size() > 2 ? "==" + release
                                                                     : "==" + release + ".*"));
     f->flag("asked.anywhere", first_with(all, asked) != nullptr);
+    const Surveyed *has = first_with(all, asked), *active = nullptr;
+    for (const Surveyed& surveyed : all)
+      if (surveyed.env.active) active = &surveyed;
+    if (has != nullptr && active != nullptr && !has->env.active) {
+      f->set("asked.elsewhere", has->env.prefix, has->env.prefix + " has it.");
+      f->set("asked.python", has->env.interpreter);
+      f->set("active", active->env.prefix,
+             "The active environment is " + active->env.prefix + ": " + active->env.active_proof);
+    }
     bool present = false;
     f->set("asked.best", table_text(data, "python_best", asked, "", &present));
     auto best = data.versions().find("python_best");

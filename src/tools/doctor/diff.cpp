@@ -27,18 +27,40 @@ bool same_value(const std::string& a, const std::string& b) {
 
 bool is_manifest(const Snapshot& snapshot) { return snapshot.form == "manifest"; }
 
+bool has_key(const Snapshot& snapshot, std::string_view begin) {
+  auto it = snapshot.values.lower_bound(std::string(begin));
+  return it != snapshot.values.end() && it->first.rfind(begin, 0) == 0;
+}
+
+/// An image of a container has packages, but neither the kernel's files nor a GPU.
+bool knows_devices(const Snapshot& snapshot) {
+  if (snapshot.form == "machine") return true;
+  for (const char* key : {"GPU ", "driver", "kernel"})
+    if (has_key(snapshot, key)) return true;
+  auto nodes = snapshot.values.find("device nodes");
+  return nodes != snapshot.values.end() && nodes->second != "none";
+}
+
 /// Whether a snapshot of that form would tell of it if it were there.
 bool tells(const Snapshot& snapshot, const std::string& key) {
   auto begins = [&](std::string_view text) { return key.rfind(text, 0) == 0; };
-  if (is_manifest(snapshot)) {
-    bool settings = false;
-    for (const auto& [name, value] : snapshot.values) settings |= name.rfind("setting ", 0) == 0;
-    return (begins("setting ") && settings) || begins("GPU ");
+  if (begins("GPU ")) {
+    // Of a GPU that it names it tells what it knows; a GPU that it does not name is not there.
+    const size_t space = key.find(' ', 4);
+    const bool named = space != key.npos && has_key(snapshot, key.substr(0, space + 1));
+    return !named && (is_manifest(snapshot) ? has_key(snapshot, "GPU ") : knows_devices(snapshot));
   }
+  if (is_manifest(snapshot)) return begins("setting ") && has_key(snapshot, "setting ");
   if (begins("variable ")) return snapshot.form != "tree";  // a tree has no environment
-  return begins("package ") || begins("library ") || begins("GPU ") || begins("driver") ||
-         begins("container") || begins("toolkit ") || begins("system package ") || begins("MIG") ||
-         begins("device nodes");
+  if (begins("driver") || begins("container") || begins("MIG") || begins("device nodes"))
+    return knows_devices(snapshot);
+  return begins("package ") || begins("library ") || begins("toolkit ") ||
+         begins("system package ");
+}
+
+/// What is compared only where both know of devices: an image runs on another machine.
+bool of_devices(const std::string& key) {
+  return key == "verdict" || key == "faults" || key == "device nodes";
 }
 
 const Json* row_of(const Json& rows, const std::string& key, size_t* rank) {
@@ -103,6 +125,10 @@ std::vector<Difference> compare(const Snapshot& a, const Snapshot& b, const Data
   for (const auto& [key, values] : all) {
     bool in_a = a.values.count(key) != 0, in_b = b.values.count(key) != 0;
     if (in_a && in_b && same_value(values.first, values.second)) continue;
+    if (of_devices(key) && (!knows_devices(a) || !knows_devices(b))) {
+      untold->push_back(key);
+      continue;
+    }
     if ((!in_a && !tells(a, key)) || (!in_b && !tells(b, key))) {
       untold->push_back(key);
       continue;
@@ -124,9 +150,13 @@ std::vector<Difference> compare(const Snapshot& a, const Snapshot& b, const Data
 }
 
 std::string diff_text(const Snapshot& a, const Snapshot& b, const std::vector<Difference>& found,
-                      const std::vector<std::string>& untold) {
-  std::string out = summary(found) + "\n  A  " + printable(a.source) + " (" + a.form + ")\n  B  " +
-                    printable(b.source) + " (" + b.form + ")\n";
+                      const std::vector<std::string>& untold, const text::Look& look) {
+  using text::Style;
+  const auto bold = [&](const std::string& text) {
+    return text::styled(Style::kBold, text, look.color);
+  };
+  std::string out = bold(summary(found)) + "\n  A  " + printable(a.source) + " (" + a.form +
+                    ")\n  B  " + printable(b.source) + " (" + b.form + ")\n";
   struct Group {
     const char* title;
     bool (*holds)(const Difference&);
@@ -141,20 +171,24 @@ std::string diff_text(const Snapshot& a, const Snapshot& b, const std::vector<Di
     std::string why;
     for (const Difference& one : found) {
       if (!group.holds(one)) continue;
-      if (!any) out += std::string("\n") + group.title + "\n";
+      if (!any) out += "\n" + bold(group.title) + "\n";
       any = true;
-      if (one.why != why && !one.why.empty()) out += "  " + printable(one.why) + "\n";
+      if (one.why != why && !one.why.empty())
+        out += text::paragraph(printable(one.why), look.width, "  ");
       why = one.why;
-      out += "    " + printable(one.name) + ": " + printable(shown(one.a)) + " -> " +
-             printable(shown(one.b)) + "\n";
+      out += text::paragraph(
+          printable(one.name) + ": " + printable(shown(one.a)) + " -> " + printable(shown(one.b)),
+          look.width, "    ");
     }
   }
   if (!untold.empty()) {
     std::vector<std::string> names;
     for (size_t i = 0; i < untold.size() && i < 12; ++i) names.push_back(printable(untold[i]));
-    out += "\nTold by one side only, so not compared: " + join(names, ", ") +
-           (untold.size() > 12 ? " and " + std::to_string(untold.size() - 12) + " more" : "") +
-           "\n";
+    out += "\n" + text::paragraph("Told by one side only, so not compared: " + join(names, ", ") +
+                                      (untold.size() > 12
+                                           ? " and " + std::to_string(untold.size() - 12) + " more"
+                                           : ""),
+                                  look.width);
   }
   return out;
 }
@@ -191,6 +225,32 @@ std::string diff_refusal(const std::string& message) {
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+namespace {
+
+void read_faults(std::vector<std::string> kinds, Snapshot* out) {
+  std::sort(kinds.begin(), kinds.end());
+  kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
+  if (kinds.size() > 32) kinds.resize(32);
+  out->values["faults"] = kinds.empty() ? "none" : join(kinds, ", ");
+}
+
+/// What is wrong with a document of one of our schemas, "" where it can be compared.
+std::string schema_problem(const Document& document) {
+  const std::string& schema = document.schema;
+  if (schema.rfind("tracefire.", 0) != 0 || schema == "tracefire.manifest/1") return "";
+  if (schema == "tracefire.doctor/1")
+    return document.verdict == "unknown" ? "is a report without a result" : "";
+  if (schema.rfind("tracefire.doctor/", 0) == 0 || schema.rfind("tracefire.manifest/", 0) == 0)
+    return "is of the schema " + schema +
+           ", which this program does not read; it reads tracefire.doctor/1 and "
+           "tracefire.manifest/1";
+  return "is of the schema " + schema + " and holds no manifest";
+}
+
+constexpr size_t kMostRead = 8 << 20;  // of a document; read_text() leaves out the middle of more
+
+}  // namespace
+
 std::string take_snapshot(const std::string& source, const Options& options, const Data& data,
                           Snapshot* out) {
   out->source = source;
@@ -209,16 +269,24 @@ std::string take_snapshot(const std::string& source, const Options& options, con
         make_report(root, data, make_survey(root, data, std::move(machine), question), question));
     read_inventory(report.inventory, out);
     out->values["verdict"] = report.verdict;
+    std::vector<std::string> kinds;
+    for (const Finding& finding : report.findings)
+      if (finding.fault()) kinds.push_back(finding.kind);
+    read_faults(std::move(kinds), out);
     return "";
   }
   std::string text, problem = read_text(source, &text);
   if (!problem.empty()) return source + " cannot be read: " + problem;
   std::optional<Document> document = parse_document(text);
+  if (!document && text.size() >= kMostRead)
+    return source + " is larger than 8 MiB, more than any report or manifest";
   if (!document) return source + " is neither a folder nor a JSON document";
+  if (problem = schema_problem(*document); !problem.empty()) return source + " " + problem;
   if (document->schema.rfind("tracefire.doctor/", 0) == 0) {
     out->form = "report";
     read_inventory(document->inventory, out);
     out->values["verdict"] = document->verdict;
+    read_faults(document->faults, out);
     return "";
   }
   out->form = "manifest";

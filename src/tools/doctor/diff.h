@@ -21,7 +21,7 @@ struct Difference {
 std::vector<Difference> compare(const Snapshot& a, const Snapshot& b, const Data& data,
                                 std::vector<std::string>* untold);
 std::string diff_text(const Snapshot& a, const Snapshot& b, const std::vector<Difference>& found,
-                      const std::vector<std::string>& untold);
+                      const std::vector<std::string>& untold, const text::Look& look = {});
 std::string diff_json(const Snapshot& a, const Snapshot& b, const std::vector<Difference>& found,
                       const std::vector<std::string>& untold);
 

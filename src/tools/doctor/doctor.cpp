@@ -26,16 +26,16 @@ int refuse(const Options& options, const std::string& message, std::ostream& out
   else if (options.form == Form::kJson)
     out << as_json(made_safe(report));
   else
-    err << "tracefire doctor: " << printable(message) << "\n"
-        << "tracefire doctor --help lists the arguments.\n";
+    err << printable(message) << "\n";
   return 2;
 }
 
 int deliver(const Options& options, const Report& raw, std::ostream& out, std::ostream& err) {
   Report report = made_safe(raw);
-  std::string text = options.form == Form::kJson   ? as_json(report)
-                     : options.form == Form::kHtml ? as_html(report)
-                                                   : as_text(report);
+  std::string text = options.form == Form::kJson ? as_json(report)
+                     : options.form == Form::kHtml
+                         ? as_html(report)
+                         : as_text(report, options.output.empty() ? options.look : text::Look());
   if (options.output.empty()) {
     out << text;
     out.flush();
@@ -57,8 +57,9 @@ int run_diff(const Options& options, const Data& data, std::ostream& out, std::o
   if (!problem.empty()) return refuse(options, problem + ".", out, err);
   std::vector<std::string> untold;
   std::vector<Difference> found = compare(a, b, data, &untold);
-  std::string text =
-      options.form == Form::kJson ? diff_json(a, b, found, untold) : diff_text(a, b, found, untold);
+  const text::Look look = options.output.empty() ? options.look : text::Look();
+  std::string text = options.form == Form::kJson ? diff_json(a, b, found, untold)
+                                                 : diff_text(a, b, found, untold, look);
   if (!options.output.empty()) {
     problem = write_private(options.output, text);
     if (!problem.empty())
@@ -95,10 +96,10 @@ int run(const Options& options, std::ostream& out, std::ostream& err) {
   if (root.live()) add_live_facts(root, data, &machine);
   Question question{options.python, options.framework, options.framework_release};
   if (options.plan)
-    return deliver(options,
-                   make_plan(root, data, std::move(machine), options.framework,
-                             options.framework_release, options.python),
-                   out, err);
+    return deliver(
+        options,
+        make_plan(root, data, std::move(machine), options.framework, options.spec, options.python),
+        out, err);
   Survey survey = make_survey(root, data, std::move(machine), question);
   if (!options.python.empty() && survey.environments.empty())
     return refuse(options, options.python + " is no Python and no environment that could be read.",
@@ -119,13 +120,11 @@ int run(const Options& options, std::ostream& out, std::ostream& err) {
 
 }  // namespace
 
-int doctor_main(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {
+int doctor_main(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err,
+                const text::Look& look) {
   Options options = parse_options(arguments);
+  options.look = look;
   try {
-    if (options.help) {
-      out << usage();
-      return 0;
-    }
     if (!options.error.empty()) return refuse(options, options.error, out, err);
     return run(options, out, err);
   } catch (const std::exception& problem) {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "tools/doctor/active.h"
 #include "tools/doctor/text.h"
 #include "tools/doctor/version.h"
 
@@ -39,6 +40,15 @@ bool skipped(const std::string& path) {
   return kPaths.count(path) != 0 || kNames.count(name_of(path)) != 0;
 }
 
+/// "torch-2.6.0.dist-info": in a folder of any name it tells that packages are installed there.
+bool is_framework_info(const std::string& name) {
+  if (name.size() < 10 || name.substr(name.size() - 10) != ".dist-info") return false;
+  for (std::string_view start :
+       {"tensorflow", "tf_nightly", "torch-", "jax", "keras-", "tracefire"})
+    if (name.rfind(start, 0) == 0) return true;
+  return false;
+}
+
 /// Finds every folder of packages, the likely places first.
 class Walk {
  public:
@@ -70,7 +80,12 @@ class Walk {
                    " folders; name one with --python to read it.";
       return;
     }
-    for (const std::string& name : root_.list_folders(folder, 10000)) {
+    std::vector<std::string> names = root_.list_folders(folder, 10000);
+    if (std::any_of(names.begin(), names.end(), is_framework_info)) {  // pip install --target
+      if (sites.size() < kMaxEnvironments * 2) sites.push_back({folder, folder, ""});
+      return;
+    }
+    for (const std::string& name : names) {
       std::string path = (folder == "/" ? "" : folder) + "/" + name;
       if (name == "conda-meta") conda_prefixes.push_back(folder);
       if (name == "site-packages" || name == "dist-packages") {
@@ -102,8 +117,9 @@ class Walk {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-void read_dists(const Root& root, const std::string& site, Environment* env) {
-  for (const std::string& name : root.list(site, 20000)) {
+void read_dists(const Root& root, const std::string& site, const std::vector<std::string>& names,
+                Environment* env) {
+  for (const std::string& name : names) {
     bool info = name.size() > 10 && name.substr(name.size() - 10) == ".dist-info";
     bool egg = name.size() > 9 && name.substr(name.size() - 9) == ".egg-info";
     if (!info && !egg) continue;
@@ -135,6 +151,21 @@ void read_dists(const Root& root, const std::string& site, Environment* env) {
     // Two versions side by side: a broken upgrade. The newer one is what its files are of.
     if (!inserted && compare_versions(dist.version, it->second.version) > 0) it->second = dist;
   }
+}
+
+/// Folders that a .pth file adds to the way of imports.
+std::vector<std::string> folders_of_pth(const Root& root, const std::string& site,
+                                        const std::string& name) {
+  std::vector<std::string> out;
+  std::string text = root.read(site + "/" + name, 16 << 10).value_or("");
+  for (std::string_view line : lines_of(text, 64)) {
+    line = trim(line);
+    if (line.empty() || line[0] == '#' || line.rfind("import ", 0) == 0) continue;
+    std::string path =
+        normal_path(line[0] == '/' ? std::string(line) : site + "/" + std::string(line));
+    if (path != "/" && root.facts(path).type == FileType::kFolder) out.push_back(path);
+  }
+  return out;
 }
 
 void read_conda(const Root& root, const std::string& prefix, Environment* env) {
@@ -179,6 +210,16 @@ Environment* environment_at(std::vector<Environment>* all, const std::string& pr
   return &all->back();
 }
 
+/// "3.11" of a wheel's "Tag: cp311-cp311-manylinux_2_17_x86_64", "" without one.
+std::string python_of_wheels(const Environment& env) {
+  for (const auto& [name, dist] : env.dists) {
+    std::string digits = between(dist.wheel, "Tag: cp", "-");
+    if (digits.size() >= 2 && digits.find_first_not_of("0123456789") == std::string::npos)
+      return digits.substr(0, 1) + "." + digits.substr(1);
+  }
+  return "";
+}
+
 void describe(const Root& root, const Machine& machine, Environment* env) {
   auto config = parse_assignments(root.read(env->prefix + "/pyvenv.cfg", 64 << 10).value_or(""));
   const bool has_config = !config.empty();
@@ -187,6 +228,8 @@ void describe(const Root& root, const Machine& machine, Environment* env) {
   bool windows = machine.platform == "windows" || root.exists(env->prefix + "/Scripts");
   if (has_config)
     env->kind = "venv";
+  else if (env->sites.size() >= 1 && env->sites[0] == env->prefix)
+    env->kind = "folder";
   else if (root.exists(env->prefix + "/conda-meta"))
     env->kind = "conda";
   else if (env->prefix == "/usr" || env->prefix == "/usr/local")
@@ -195,6 +238,11 @@ void describe(const Root& root, const Machine& machine, Environment* env) {
     env->kind = "user";
   else
     env->kind = "system";
+  if (env->kind == "folder") {
+    env->python = python_of_wheels(*env);
+    env->interpreter = env->python.empty() ? "python3" : "python" + env->python;
+    return;
+  }
   std::string minor = leading(env->python, 2);
   if (env->python.empty()) {
     for (std::string base : {env->prefix, std::string("/usr")}) {
@@ -237,31 +285,39 @@ void merge_system(std::vector<Environment>* all) {
   std::erase_if(*all, [](const Environment& env) { return env.prefix.empty(); });
 }
 
-void mark_active(const Root& root, const Machine& machine, std::vector<Environment>* all) {
-  auto mark = [&](const std::string& prefix, const std::string& proof) {
-    if (prefix.empty()) return false;
-    for (Environment& env : *all)
-      if (env.prefix == normal_path(prefix)) {
-        env.active = true;
-        env.active_proof = proof;
-        return true;
-      }
-    return false;
-  };
-  if (mark(machine.variable("VIRTUAL_ENV"), "VIRTUAL_ENV names it.")) return;
-  if (mark(machine.variable("CONDA_PREFIX"), "CONDA_PREFIX names it.")) return;
-  for (std::string_view dir : split(machine.variable("PATH"), ':')) {
-    if (dir.empty() || dir[0] != '/') continue;
-    for (std::string name : {"/python", "/python3"}) {
-      std::string path = normal_path(dir) + name;
-      if (!root.exists(path)) continue;
-      if (mark(parent_of(normal_path(dir)), "PATH finds " + path + " first.")) return;
-      return;  // the first Python of the path has no packages: none of these is the active one
-    }
+/// What an environment sees besides its own packages.
+void add_seen(const Root& root, std::vector<Environment>* all) {
+  for (Environment& env : *all) {
+    auto config = parse_assignments(root.read(env.prefix + "/pyvenv.cfg", 64 << 10).value_or(""));
+    bool system = lower(config["include-system-site-packages"]) == "true";
+    if (!system && env.kind != "user") continue;
+    std::string home = system ? parent_of(config["home"]) : "/usr";
+    for (const Environment& base : *all)
+      if ((base.prefix == "/usr" || base.prefix == home) && &base != &env &&
+          leading(base.python, 2) == leading(env.python, 2))
+        for (const auto& [name, dist] : base.dists) env.dists.emplace(name, dist);
   }
 }
 
 }  // namespace
+
+void read_packages_in(const Root& root, const std::string& site, Environment* env) {
+  std::vector<std::string> names = root.list(site, 20000);
+  read_dists(root, site, names, env);
+  size_t pth = 0;
+  for (const std::string& name : names) {
+    if (name.size() < 5 || name.substr(name.size() - 4) != ".pth" || ++pth > 16) continue;
+    for (const std::string& folder : folders_of_pth(root, site, name)) {
+      if (std::find(env->sites.begin(), env->sites.end(), folder) != env->sites.end()) continue;
+      if (folder == site || env->sites.size() > 32) continue;
+      Environment added;
+      read_dists(root, folder, root.list(folder, 20000), &added);
+      if (added.dists.empty()) continue;
+      env->sites.push_back(folder);
+      for (const auto& [key, dist] : added.dists) env->dists.emplace(key, dist);
+    }
+  }
+}
 
 EnvironmentSearch find_environments(const Root& root, const Machine& machine,
                                     const std::string& wanted) {
@@ -270,7 +326,8 @@ EnvironmentSearch find_environments(const Root& root, const Machine& machine,
   std::string only = wanted.empty() ? "" : normal_path(wanted);
   if (!only.empty()) {
     std::string name = name_of(only);
-    if (name.rfind("python", 0) == 0) only = parent_of(parent_of(only));
+    if (name == "python" || (name.rfind("python", 0) == 0 && is_version(name.substr(6))))
+      only = prefix_of_python(root, only);
     if (name == "site-packages" || name == "dist-packages")
       only = parent_of(parent_of(parent_of(only)));
     if (name == "bin") only = parent_of(only);
@@ -281,20 +338,13 @@ EnvironmentSearch find_environments(const Root& root, const Machine& machine,
     if (out.environments.size() >= kMaxEnvironments) break;
     Environment* env = environment_at(&out.environments, site.prefix, site.python);
     env->sites.push_back(site.path);
-    read_dists(root, site.path, env);
+    read_packages_in(root, site.path, env);
   }
   for (const std::string& prefix : walk.conda_prefixes)
     read_conda(root, prefix, environment_at(&out.environments, prefix, ""));
   for (Environment& env : out.environments) describe(root, machine, &env);
   merge_system(&out.environments);
-  // A venv may see the system's packages too.
-  for (Environment& env : out.environments) {
-    auto config = parse_assignments(root.read(env.prefix + "/pyvenv.cfg", 64 << 10).value_or(""));
-    if (lower(config["include-system-site-packages"]) != "true") continue;
-    for (const Environment& base : out.environments)
-      if (base.prefix == "/usr" && leading(base.python, 2) == leading(env.python, 2))
-        for (const auto& [name, dist] : base.dists) env.dists.emplace(name, dist);
-  }
+  add_seen(root, &out.environments);
   if (!only.empty()) {
     std::erase_if(out.environments, [&](const Environment& env) { return env.prefix != only; });
     for (Environment& env : out.environments)
@@ -302,6 +352,8 @@ EnvironmentSearch find_environments(const Root& root, const Machine& machine,
   } else {
     mark_active(root, machine, &out.environments);
   }
+  mark_stray(root, machine, &out.environments);
+  add_python_path(root, machine, &out.environments);
   return out;
 }
 

@@ -27,7 +27,7 @@ struct Dist {
 
 struct Environment {
   std::string prefix;       ///< "/opt/venv"
-  std::string kind;         ///< "venv", "conda", "system", "user"
+  std::string kind;         ///< "venv", "conda", "system", "user", "folder" (pip --target)
   std::string python;       ///< version, "" where nothing tells it
   std::string interpreter;  ///< path for commands: "/opt/venv/bin/python"
   std::vector<std::string> sites;
@@ -35,13 +35,16 @@ struct Environment {
   std::map<std::string, Dist> conda;  ///< by name; conda's
   bool active = false;
   std::string active_proof;
+  std::string stray;        ///< why it is none that this machine's programs run in, "" for others
+  std::string run_as;       ///< "sudo -u ada -H " where root must not run what it holds
+  std::string python_path;  ///< a folder of PYTHONPATH whose packages come first
 
   const Dist* dist(const std::string& normal_name) const {
     auto it = dists.find(normal_name);
     return it == dists.end() ? nullptr : &it->second;
   }
   /// "/opt/venv/bin/python -m pip"
-  std::string pip() const { return interpreter + " -m pip"; }
+  std::string pip() const { return run_as + interpreter + " -m pip"; }
 };
 
 struct EnvironmentSearch {
@@ -53,6 +56,9 @@ struct EnvironmentSearch {
 /// that one alone is read.
 EnvironmentSearch find_environments(const Root& root, const Machine& machine,
                                     const std::string& wanted);
+
+/// Adds what is installed in a folder of packages and, by its .pth files, in the folders they name.
+void read_packages_in(const Root& root, const std::string& site, Environment* env);
 
 /// The environment whose interpreter is `path`, null where none is.
 const Environment* environment_of_interpreter(const Root& root, const std::vector<Environment>& all,

@@ -43,7 +43,10 @@ void set_release(const Data& data, Framework* f) {
   const Json* release = data.release(f->id, f->version);
   if (release == nullptr) return;
   if (f->cuda.empty()) f->cuda = text_of(*release, "cuda");
-  if (f->cudnn.empty() || !contains(f->cudnn, ".")) f->cudnn = text_of(*release, "cudnn");
+  // A build that tells its major version (NVIDIA's own take a newer one than PyPI's) keeps it.
+  std::string cudnn = text_of(*release, "cudnn");
+  if (f->cudnn.empty() || (!contains(f->cudnn, ".") && major_of(cudnn) == major_of(f->cudnn)))
+    f->cudnn = cudnn;
   if (f->sass.empty() && f->ptx.empty()) {
     f->sass = texts_of(*release, "sass");
     f->ptx = texts_of(*release, "ptx");
@@ -191,8 +194,11 @@ void describe_jax(const Data& data, const Environment& env, Framework* f) {
   }
   if (f->build == Build::kUnknown && !f->conda) {
     f->build = Build::kCpu;
-    f->build_proof =
-        "jaxlib " + f->version + " is installed without a jax-cuda12-plugin or jax-cuda13-plugin.";
+    f->build_proof = lib == nullptr
+                         ? "jax " + f->version + " is installed without jaxlib and without a " +
+                               "jax-cuda12-plugin or jax-cuda13-plugin."
+                         : "jaxlib " + f->version +
+                               " is installed without a jax-cuda12-plugin or jax-cuda13-plugin.";
   }
   const Json* release = data.release("jax", f->version);
   std::string major = leading(f->cuda, 1);

@@ -77,7 +77,7 @@ void machine_lines(const Root& root, const Machine& m, std::vector<std::string>*
   for (const std::string& uuid : m.smi_list.mig_uuids) out->push_back("MIG instance: " + uuid);
 }
 
-/// Variables that decide something; others are nobody's business.
+/// Variables that decide something; all others are left out.
 void variable_lines(const Machine& m, std::vector<std::string>* out) {
   for (const char* name : {"CUDA_VISIBLE_DEVICES",
                            "NVIDIA_VISIBLE_DEVICES",
@@ -148,6 +148,8 @@ void environment_lines(const Surveyed& surveyed, const std::string& verdict,
                      (env.python.empty() ? "" : ", Python " + env.python);
   if (env.active) line += ", the active one (" + env.active_proof + ")";
   if (!surveyed.frameworks.empty()) line += ", verdict " + verdict;
+  if (!env.stray.empty() && !env.active) line += ", not counted: " + env.stray;
+  if (!env.python_path.empty()) line += ", with " + env.python_path + " of PYTHONPATH before it";
   out->push_back(line);
   for (const Framework& fw : surveyed.frameworks) {
     std::string text =

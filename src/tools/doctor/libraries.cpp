@@ -101,12 +101,35 @@ std::string version_of_file(const Root& root, const Machine& machine, const Envi
   return version;
 }
 
+/// A build of TensorFlow for another CUDA or cuDNN than PyPI's, such as NVIDIA's own.
+void own_build(const Data& data, const Framework& f, std::vector<std::string>* names) {
+  const Json* release = data.release("tensorflow", f.version);
+  const int major = major_of(f.cuda), cudnn = major_of(f.cudnn);
+  if (release == nullptr || names->empty() || f.dist == "nvidia-tensorflow") return;
+  if (major >= 11 && major_of(text_of(*release, "cuda")) != major) {
+    std::vector<std::string> other;
+    auto table = data.versions().find("tensorflow");
+    for (const auto& [version, entry] : table->items())
+      if (major_of(text_of(entry, "cuda")) == major) other = texts_of(entry, "sonames");
+    auto jax = data.versions().find("jax_sonames");
+    if (other.empty() && jax != data.versions().end())
+      for (const std::string& name : texts_of(*jax, std::to_string(major)))
+        if (name.rfind("libnccl", 0) != 0 && name.rfind("libcupti", 0) != 0 &&
+            name.rfind("libnv", 0) != 0)
+          other.push_back(name);
+    if (!other.empty()) *names = other;
+  }
+  for (std::string& name : *names)
+    if (cudnn > 0 && stem_of(name) == "libcudnn") name = "libcudnn.so." + std::to_string(cudnn);
+}
+
 std::vector<std::string> sonames_of(const Data& data, const Environment& env, const Framework& f) {
   std::vector<std::string> out;
   if (f.id == "tensorflow") {
     if (const Json* release =
             data.release("tensorflow", f.dist == "nvidia-tensorflow" ? "2.5" : f.version))
       out = texts_of(*release, "sonames");
+    own_build(data, f, &out);
   } else if (f.id == "jax") {
     auto it = data.versions().find("jax_sonames");
     if (it != data.versions().end()) out = texts_of(*it, leading(f.cuda, 1));

@@ -84,6 +84,8 @@ void read_pci(const Root& root, const Data& data, Machine* m) {
     gpu.pci_address = address;
     gpu.pci_device = std::string(trim(text(root, dir + "/device")));
     gpu.capability = data.capability_of_pci(gpu.pci_device);
+    gpu.driver = name_of(root.link(dir + "/driver"));
+    if (root.exists("/sys/bus/pci/drivers/vfio-pci/" + address)) gpu.driver = "vfio-pci";
     m->gpus.push_back(std::move(gpu));
   }
   for (const std::string& address : root.list("/proc/driver/nvidia/gpus")) {
@@ -95,6 +97,50 @@ void read_pci(const Root& root, const Data& data, Machine* m) {
     it->pci_address = address;
     if (name != "Unknown") it->name = name;
   }
+}
+
+/// nvidia.ko below /lib/modules, which is a link to /usr/lib/modules on some systems and missing in
+/// some images.
+void read_module_files(const Root& root, Machine* m) {
+  std::string newest;
+  bool own = false;
+  for (const std::string base : {"/lib/modules", "/usr/lib/modules"})
+    for (const std::string& kernel : root.list(base)) {
+      const std::string dir = base + "/" + kernel;
+      if (newest.empty() || older_kernel(newest, kernel)) newest = kernel;
+      own |= kernel == m->kernel;
+      std::vector<std::string> folders = {"/updates/dkms",
+                                          "/extra",
+                                          "/updates",
+                                          "/kernel/drivers/video",
+                                          "/weak-updates",
+                                          "/kernel/nvidia",
+                                          "/extra/nvidia",
+                                          "/extramodules",
+                                          "/misc",
+                                          "/video",
+                                          "/kernel/drivers/video/nvidia",
+                                          "/updates/nvidia",
+                                          "/weak-updates/nvidia"};
+      for (const std::string& name : root.list(dir + "/kernel", 64))
+        if (name.rfind("nvidia", 0) == 0) folders.push_back("/kernel/" + name);
+      for (const std::string& name : root.list(dir + "/extra", 256))
+        if (name.rfind("nvidia", 0) == 0 || name.rfind("drivers", 0) == 0)
+          folders.push_back("/extra/" + name);
+      for (const std::string& folder : folders)
+        for (std::string ending : {".ko", ".ko.zst", ".ko.xz", ".ko.gz", "-current.ko"}) {
+          std::string path = dir + folder + "/nvidia" + ending;
+          if (!root.exists(path)) continue;
+          if (kernel == m->kernel) {
+            if (m->module_file.empty()) m->module_file = path;
+          } else if (m->module_file_elsewhere.empty() ||
+                     older_kernel(m->module_other_kernel, kernel)) {
+            m->module_file_elsewhere = path;
+            m->module_other_kernel = kernel;
+          }
+        }
+    }
+  m->kernel_gone = !own && !m->kernel.empty() && older_kernel(m->kernel, newest);
 }
 
 void read_modules(const Root& root, Machine* m) {
@@ -109,33 +155,11 @@ void read_modules(const Root& root, Machine* m) {
     m->module_version_text = std::string(trim(text(root, "/sys/module/nvidia/version")));
   m->module_version = find_version(m->module_version_text);
   m->module_open = contains(m->module_version_text, "Open Kernel Module");
+  for (const Gpu& gpu : m->gpus)  // what holds a GPU is loaded, or part of the kernel
+    if (!gpu.driver.empty()) m->modules.insert(replace_all(lower(gpu.driver), "-", "_"));
+  if (m->modules.count("novacore") != 0) m->modules.insert("nova_core");
   m->nvidia_loaded = !m->module_version_text.empty() || m->modules.count("nvidia") != 0;
-  for (const std::string& kernel : root.list("/lib/modules")) {
-    std::vector<std::string> folders = {"/updates/dkms",
-                                        "/extra",
-                                        "/updates",
-                                        "/kernel/drivers/video",
-                                        "/weak-updates",
-                                        "/kernel/nvidia",
-                                        "/extra/nvidia",
-                                        "/extramodules",
-                                        "/misc",
-                                        "/video",
-                                        "/kernel/drivers/video/nvidia",
-                                        "/updates/nvidia",
-                                        "/weak-updates/nvidia"};
-    for (const std::string& name : root.list("/lib/modules/" + kernel + "/kernel", 64))
-      if (name.rfind("nvidia", 0) == 0) folders.push_back("/kernel/" + name);
-    for (const std::string& name : root.list("/lib/modules/" + kernel + "/extra", 256))
-      if (name.rfind("nvidia", 0) == 0 || name.rfind("drivers", 0) == 0)
-        folders.push_back("/extra/" + name);
-    for (const std::string& folder : folders)
-      for (std::string ending : {".ko", ".ko.zst", ".ko.xz", ".ko.gz", "-current.ko"}) {
-        std::string path = "/lib/modules/" + kernel + folder + "/nvidia" + ending;
-        if (!root.exists(path)) continue;
-        (kernel == m->kernel ? m->module_file : m->module_file_elsewhere) = path;
-      }
-  }
+  read_module_files(root, m);
 }
 
 void read_nodes(const Root& root, Machine* m) {
@@ -202,6 +226,13 @@ void find_driver_files(const Root& root, Machine* m) {
                             "/.singularity.d/libs", "/usr/lib/wsl/lib"})
       if (m->libcuda.path.empty() && root.exists(dir + "/libcuda.so.1"))
         m->libcuda = {dir + "/libcuda.so.1", version_from_name(root, dir + "/libcuda.so.1"), dir};
+  // Jetson's and WSL's is libcuda.so.1.1: no version of a driver.
+  auto keep_driver = [](DriverFile* file) {
+    if (major_of(file->version) < 100) file->version.clear();
+  };
+  keep_driver(&m->libcuda);
+  keep_driver(&m->libnvml);
+  for (DriverFile& file : m->all_libcuda) keep_driver(&file);
 }
 
 void read_captured(const Root& root, Machine* m) {
@@ -210,10 +241,16 @@ void read_captured(const Root& root, Machine* m) {
   };
   m->smi_text = captured("nvidia-smi.txt", 1 << 20);
   m->smi_table = parse_smi_table(m->smi_text);
-  m->smi_rows = parse_smi_csv(captured("nvidia-smi-query.csv", 1 << 20));
+  std::string query = captured("nvidia-smi-query.csv", 1 << 20),
+              all = captured("nvidia-smi-q.txt", 1 << 20),
+              list = captured("nvidia-smi-L.txt", 1 << 20);
+  m->smi_samples = parse_smi_csv(query);
+  m->smi_rows = latest_rows(m->smi_samples);
+  m->use_report = captured("prove.json", 8 << 20);
+  if (m->use_report.empty()) m->use_report = captured("monitor.json", 8 << 20);
   m->smi_apps = parse_smi_csv(captured("nvidia-smi-apps.csv", 1 << 20));
-  m->smi_q = parse_smi_q(captured("nvidia-smi-q.txt", 1 << 20));
-  std::string list = captured("nvidia-smi-L.txt", 1 << 20);
+  m->smi_q = parse_smi_q(all);
+  m->smi_all = join({m->smi_text, query, list, all}, "\n");
   m->has_smi_list = !trim(list).empty();
   m->smi_list = parse_smi_list(list);
   m->mokutil = captured("mokutil.txt", kSmall);
@@ -238,6 +275,48 @@ void read_secure_boot(const Root& root, Machine* m) {
 }
 
 }  // namespace
+
+bool older_kernel(std::string_view a, std::string_view b) {
+  auto numbers = [](std::string_view text) {
+    std::vector<long> out;
+    for (size_t i = 0; i < text.size() && out.size() < 8;) {
+      if (text[i] < '0' || text[i] > '9') {
+        ++i;
+        continue;
+      }
+      long value = 0;
+      for (; i < text.size() && text[i] >= '0' && text[i] <= '9'; ++i)
+        value = std::min(value * 10 + (text[i] - '0'), 1000000000L);
+      out.push_back(value);
+    }
+    return out;
+  };
+  return numbers(a) < numbers(b);
+}
+
+std::vector<Gpu> visible_gpus(const Machine& machine) {
+  std::vector<Gpu> out;
+  std::string value = machine.variable("CUDA_VISIBLE_DEVICES");
+  for (size_t i = 0; i < machine.gpus.size(); ++i) {
+    const Gpu& gpu = machine.gpus[i];
+    auto told = [&](const char* key) {
+      auto it = gpu.measured.find(key);
+      return it == gpu.measured.end() ? std::string() : it->second;
+    };
+    std::string index = told("index").empty() ? std::to_string(i) : told("index");
+    std::string uuid = told("uuid");
+    if (uuid.empty() && i < machine.smi_list.gpu_uuids.size()) uuid = machine.smi_list.gpu_uuids[i];
+    for (std::string_view item : split(value, ',')) {
+      item = trim(item);
+      if (item.empty() ||
+          (item != index && (item.rfind("GPU-", 0) != 0 || uuid.rfind(item, 0) != 0)))
+        continue;
+      out.push_back(gpu);
+      break;
+    }
+  }
+  return out.empty() ? machine.gpus : out;
+}
 
 void join_gpus(const Data& data, Machine* m) {
   for (size_t i = 0; i < m->smi_rows.size(); ++i) {

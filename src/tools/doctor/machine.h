@@ -18,7 +18,8 @@ namespace tracefire::doctor {
 
 struct Gpu {
   std::string name, pci_address, pci_device, capability;
-  SmiRow measured;  ///< a row of the query table, empty where it was not measured
+  std::string driver;  ///< kernel driver that holds it, "" where nothing tells
+  SmiRow measured;     ///< a row of the query table, empty where it was not measured
 };
 
 /// A file of the driver's user-space part.
@@ -50,6 +51,8 @@ struct Machine {
   std::string module_file;  ///< nvidia.ko for the running kernel, "" where none
   std::string module_file_version;
   std::string module_file_elsewhere;  ///< for another kernel
+  std::string module_other_kernel;    ///< that kernel; the newest where there are several
+  bool kernel_gone = false;  ///< a newer kernel has a folder of modules, the running one has none
   bool node_gpu = false, node_control = false, node_uvm = false, node_dxg = false;
   bool windows_driver = false;  ///< nvcuda.dll lies in Windows' system folder
   std::string nodes_denied;     ///< a node that this user may not open (live only)
@@ -65,8 +68,11 @@ struct Machine {
 
   std::string smi_name = "nvidia-smi";  ///< what to call the source of the tables in evidence
   std::string smi_text, dmesg, mokutil, log;
+  std::string smi_all;   ///< all that nvidia-smi printed, tables too
   std::string log_name;  ///< what to call the log in evidence
   std::vector<SmiRow> smi_rows, smi_apps;
+  std::vector<SmiRow> smi_samples;  ///< every look at the GPUs, in order
+  std::string use_report;           ///< a report of prove or of the monitor, as JSON
   std::vector<SmiEntry> smi_q;
   SmiList smi_list;
   bool has_smi_list = false;
@@ -88,10 +94,14 @@ struct Machine {
 Machine read_machine(const Root& root, const Data& data, std::map<std::string, std::string> env,
                      const std::string& log_text, const std::string& log_name);
 
+/// "6.8.0-45-generic" comes before "6.8.0-101-generic".
+bool older_kernel(std::string_view a, std::string_view b);
 /// Packages of dpkg, rpm, pacman or apk.
 void read_packages(const Root& root, Machine* machine);
 /// The kernel's log of the running system as files tell it, "" where none does.
 std::string kernel_log(const Root& root);
+/// The GPUs that CUDA_VISIBLE_DEVICES leaves, by number or UUID; all where it names none of them.
+std::vector<Gpu> visible_gpus(const Machine& machine);
 /// Puts the measured rows to the GPUs, makes GPUs of rows that have none, and finds capabilities.
 void join_gpus(const Data& data, Machine* machine);
 /// The file that the loader takes for `soname`: LD_LIBRARY_PATH, then the cache, then the default

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/doctor/options.h"
 
+#include <algorithm>
+
 #include "tools/doctor/frameworks.h"
 #include "tools/doctor/text.h"
 
@@ -8,9 +10,7 @@ namespace tracefire::doctor {
 
 Options parse_options(const std::vector<std::string>& arguments) {
   Options options;
-  // The form first: also an error in the arguments is answered in it.
-  for (const std::string& argument : arguments)
-    if (argument == "--json") options.form = Form::kJson;
+  bool form_given = false;
   for (size_t i = 0; i < arguments.size(); ++i) {
     std::string name = arguments[i], value;
     bool joined = name.rfind("--", 0) == 0 && contains(name, "=");
@@ -26,7 +26,16 @@ Options parse_options(const std::vector<std::string>& arguments) {
         }
         value = arguments[++i];
       }
+      // As a script's empty variable gives it: --root "" is not this machine.
+      if (value.empty()) options.error = name + " was given an empty value.";
       *into = value;
+    };
+    auto choose = [&](Form form) {
+      if (joined) options.error = name + " takes no value.";
+      if (form_given && options.form != form)
+        options.error = "--json and --html exclude each other.";
+      options.form = form;
+      form_given = true;
     };
     std::string pair;
     if (name == "plan" && i == 0)
@@ -35,13 +44,9 @@ Options parse_options(const std::vector<std::string>& arguments) {
       options.diff = true;
     else if (options.diff && (name == "-" || name.rfind("-", 0) != 0) && options.diff_b.empty())
       (options.diff_a.empty() ? options.diff_a : options.diff_b) = arguments[i];
-    else if (name == "--help" || name == "-h")
-      options.help = true;
-    else if (name == "--json")
-      options.form = Form::kJson;
-    else if (name == "--html")
-      options.form = Form::kHtml;
-    else if (name == "--no-tests")
+    else if (name == "--json" || name == "--html")
+      choose(name == "--json" ? Form::kJson : Form::kHtml);
+    else if (name == "--no-tests" && !joined)
       options.live_tests = false;
     else if (name == "--root")
       take(&options.root);
@@ -67,9 +72,14 @@ Options parse_options(const std::vector<std::string>& arguments) {
     }
     if (!options.error.empty()) break;
   }
+  // An error in the arguments is answered in JSON where that is asked for, before or behind it.
+  if (!options.error.empty() &&
+      std::find(arguments.begin(), arguments.end(), "--json") != arguments.end())
+    options.form = Form::kJson;
   if (!options.framework.empty() && options.error.empty()) {
     size_t at = options.framework.find("==");
     if (at != std::string::npos) options.framework_release = options.framework.substr(at + 2);
+    const std::string asked = options.framework;
     std::string id = framework_of(options.framework);
     if (id.empty())
       options.error =
@@ -77,10 +87,21 @@ Options parse_options(const std::vector<std::string>& arguments) {
           "\" is no framework that doctor knows: tensorflow, torch, jax, keras, tracefire.";
     else
       options.framework = id;
+    if (options.plan && options.error.empty()) options.spec = parse_plan_spec(asked);
+    if (options.plan && !options.spec.error.empty())
+      options.error = "--framework " + asked + ": " + options.spec.error + ".";
+    if (options.plan && id == "tracefire")
+      options.error =
+          "doctor plan knows tensorflow, torch, jax and keras; Tracefire's own wheel "
+          "brings what it needs but the driver.";
   }
-  if (options.plan && options.framework.empty() && options.error.empty() && !options.help)
+  if (options.error.empty() && (options.log == "-") + (options.data == "-") +
+                                       (options.diff_a == "-") + (options.diff_b == "-") >
+                                   1)
+    options.error = "Standard input can be read once only, and - was given twice.";
+  if (options.plan && options.framework.empty() && options.error.empty())
     options.error = "doctor plan needs --framework NAME or --framework NAME==VERSION.";
-  if (options.diff && options.error.empty() && !options.help) {
+  if (options.diff && options.error.empty()) {
     if (options.diff_b.empty())
       options.error =
           "doctor diff needs two of: a folder, a report of doctor --json, a manifest; / is this "
@@ -89,31 +110,6 @@ Options parse_options(const std::vector<std::string>& arguments) {
       options.error = "doctor diff has text and --json, no --html.";
   }
   return options;
-}
-
-std::string usage() {
-  return "usage: tracefire doctor [options]\n"
-         "       tracefire doctor plan --framework NAME[==VERSION] [options]\n"
-         "       tracefire doctor diff A B [--json]\n"
-         "Finds out why a GPU is not used, and says what to do. Changes nothing; needs neither "
-         "Python nor a GPU.\n\n"
-         "  --root DIR         read DIR in the place of / (a mounted image, a chroot, a fixture)\n"
-         "  --env NAME=VALUE   with --root: its environment; may be repeated\n"
-         "  --log FILE         a framework's saved output\n"
-         "  --python PATH      read one environment: its interpreter or its folder\n"
-         "  --framework NAME   ask about tensorflow, torch, jax, keras or tracefire\n"
-         "  --no-tests         do not try out the GPU\n"
-         "  --json, --html     the form of the report; text without either\n"
-         "  --output FILE      write the report there, readable by its owner alone\n"
-         "  --data FILE        newer version tables and rules\n\n"
-         "doctor plan --framework NAME[==VERSION] says what fits this machine before it is "
-         "installed.\n"
-         "doctor diff A B compares two of: a folder (/ is this machine), a report of doctor "
-         "--json, "
-         "a manifest;\n"
-         "it says what can change results or speed. Exit status: 0 the same, 1 different.\n"
-         "Exit status: 0 gpu-ok, 1 gpu-broken, 3 gpu-degraded, 4 cpu-only; 2 for wrong "
-         "arguments.\n";
 }
 
 }  // namespace tracefire::doctor

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "tools/doctor/text.h"
+#include "tools/report/page.h"
 #include "tools/text/redact.h"
 
 namespace tracefire::doctor {
@@ -42,27 +43,52 @@ Report made_safe(Report report) {
   return report;
 }
 
-// One line a sentence, so that each can be found again in the JSON; the terminal breaks lines.
-std::string as_text(const Report& report) {
-  std::string out = report.verdict + "\n" + report.summary + "\n";
+std::string as_text(const Report& report, const text::Look& look) {
+  using text::Style;
+  std::string out;
+  auto line = [&](const std::string& text, const char* indent) {
+    out += text::paragraph(text, look.width, indent);
+  };
+  // A fix has commands to copy: the terminal breaks it, which a copy does not contain.
+  auto fix = [&](const std::string& text) { out += "  " + text + "\n"; };
+  auto heading = [&](const std::string& text, const char* indent = "") {
+    out += indent + text::styled(Style::kBold, text, look.color) + "\n";
+  };
+  out += text::styled(text::style_of(report.verdict), report.verdict, look.color) + "\n";
+  line(report.summary, "");
   // Whoever is in trouble reads the first lines: the one cause, and what to do about it.
   const Finding* cause = cause_of(report);
-  if (cause != nullptr && !cause->fix.empty()) out += "\nFix\n  " + cause->fix + "\n";
+  if (cause != nullptr && !cause->fix.empty()) {
+    out += "\n";
+    heading("Fix");
+    fix(cause->fix);
+  }
   bool notes = false;
   for (const Finding& finding : report.findings) {
-    if (!finding.fault() && !notes) out += "\nNotes\n";
-    notes |= !finding.fault();
-    if (finding.fault())
-      out +=
-          "\n" + finding.severity + " " + finding.kind + " (" + percent(finding.confidence) + ")\n";
-    else
-      out += "  " + finding.kind + "\n";
-    for (const std::string& line : finding.evidence)
-      out += (finding.fault() ? "  " : "    ") + line + "\n";
-    if (!finding.fix.empty() && &finding != cause) out += "  Fix\n  " + finding.fix + "\n";
+    if (finding.fault()) {
+      out += "\n" +
+             text::styled(text::style_of(finding.severity), finding.severity + " " + finding.kind,
+                          look.color) +
+             " (" + percent(finding.confidence) + ")\n";
+    } else {
+      if (!notes) {
+        out += "\n";
+        heading("Notes");
+      }
+      notes = true;
+      line(finding.kind, "  ");
+    }
+    for (const std::string& text : finding.evidence)
+      out += text::paragraph(text, look.width, finding.fault() ? "  " : "    ", 2);
+    if (!finding.fix.empty() && &finding != cause) {
+      heading("Fix", "  ");
+      fix(finding.fix);
+    }
   }
-  out += "\nWhat is here\n";
-  for (const std::string& line : report.inventory) out += "  " + line + "\n";
+  out += "\n";
+  heading("What is here");
+  for (const std::string& text : report.inventory)
+    out += text::paragraph(text, look.width, "  ", 4);
   return out;
 }
 
@@ -84,25 +110,12 @@ std::string as_json(const Report& report) {
 }
 
 std::string as_html(const Report& report) {
-  std::string out =
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>tracefire doctor: " +
-      html_text(report.verdict) +
-      "</title>\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-      "style-src 'unsafe-inline'\">\n<style>\n"
-      "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 "
-      "1rem;color:#1b1b1b;background:#fff}\n"
-      "code{font:14px/1.5 "
-      "ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere;display:block;background:"
-      "#f3f3f3;padding:.6rem;border-radius:4px}\n"
-      "section{border-left:4px solid #888;padding:.1rem 1rem;margin:1rem "
-      "0}.error{border-color:#b3261e}.warning{border-color:#9a6700}\n"
-      "@media "
-      "(prefers-color-scheme:dark){body{color:#e6e6e6;background:#141414}code{background:#222}}\n</"
-      "style></head><body>\n";
-  out += "<h1>" + html_text(report.verdict) + "</h1>\n<p>" + html_text(report.summary) + "</p>\n";
+  const std::string verdict = html_text(report.verdict);
+  std::string out = "<h1>tracefire doctor <span class=\"v " + verdict + "\">" + verdict +
+                    "</span></h1>\n<p>" + html_text(report.summary) + "</p>\n";
   const Finding* cause = cause_of(report);
   if (cause != nullptr && !cause->fix.empty())
-    out += "<p>Fix</p><code>" + html_text(cause->fix) + "</code>\n";
+    out += "<h2>Fix</h2><code class=block>" + html_text(cause->fix) + "</code>\n";
   for (const Finding& finding : report.findings) {
     out += "<section class=\"" + html_text(finding.severity) + "\"><h2>" + html_text(finding.kind) +
            "</h2>\n<p>" + html_text(finding.severity) + ", " + percent(finding.confidence) +
@@ -110,12 +123,12 @@ std::string as_html(const Report& report) {
     for (const std::string& line : finding.evidence) out += "<li>" + html_text(line) + "</li>\n";
     out += "</ul>\n";
     if (!finding.fix.empty() && &finding != cause)
-      out += "<p>Fix</p><code>" + html_text(finding.fix) + "</code>\n";
+      out += "<p>Fix</p><code class=block>" + html_text(finding.fix) + "</code>\n";
     out += "</section>\n";
   }
   out += "<h2>What is here</h2>\n<ul>\n";
   for (const std::string& line : report.inventory) out += "<li>" + html_text(line) + "</li>\n";
-  return out + "</ul>\n</body></html>\n";
+  return report::page("tracefire doctor: " + report.verdict, out + "</ul>\n");
 }
 
 }  // namespace tracefire::doctor

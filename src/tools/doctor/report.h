@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tools/doctor/rules.h"
+#include "tools/text/layout.h"
 
 namespace tracefire::doctor {
 
@@ -21,7 +22,8 @@ struct Report {
 int exit_code(const Report& report);
 /// Passes every text through printable() and redacted(); the renderers take the result.
 Report made_safe(Report report);
-std::string as_text(const Report& report);
+/// Without a width each sentence is one line, which is found again in the JSON.
+std::string as_text(const Report& report, const text::Look& look = {});
 std::string as_json(const Report& report);
 std::string as_html(const Report& report);
 

@@ -51,12 +51,26 @@ bool related(const Finding& cause, const Finding& effect) {
          cause.environment == effect.environment;
 }
 
+/// For what only a log or a tool says: any known fault that ends in an error explains it.
+bool last_resort(const Finding& finding) {
+  return std::find(finding.drop_if.begin(), finding.drop_if.end(), "*") != finding.drop_if.end();
+}
+
 /// Whether findings[i] is a consequence of another that stays.
 bool dropped(const std::vector<Finding>& findings, size_t i, int depth) {
   if (depth > 8) return false;
+  for (size_t k = 0; last_resort(findings[i]) && k < findings.size(); ++k) {
+    const Finding& cause = findings[k];
+    bool ends = cause.verdict == "gpu-broken" || cause.verdict == "cpu-only";
+    bool before = !last_resort(cause) || cause.order < findings[i].order;
+    if (k != i && cause.fault() && ends && before && related(cause, findings[i]) &&
+        !dropped(findings, k, depth + 1))
+      return true;
+  }
   for (const std::string& kind : findings[i].drop_if)
     for (size_t k = 0; k < findings.size(); ++k)
       if (k != i && findings[k].kind == kind && findings[k].fault() &&
+          !(last_resort(findings[k]) && !last_resort(findings[i])) &&
           related(findings[k], findings[i]) && !dropped(findings, k, depth + 1))
         return true;
   return false;
@@ -139,7 +153,7 @@ std::vector<Finding> settle(std::vector<Finding> findings) {
       if (other.fault() && related(other, finding) &&
           std::find(finding.info_if.begin(), finding.info_if.end(), other.kind) !=
               finding.info_if.end())
-        finding.severity = "info";
+        finding.severity = finding.own_severity = "info";
   std::stable_sort(kept.begin(), kept.end(), [](const Finding& a, const Finding& b) {
     if (a.fault() != b.fault()) return a.fault();
     return a.order < b.order;

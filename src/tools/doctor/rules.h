@@ -15,7 +15,8 @@
 //   counts
 //               (also for verdict and confidence)
 //   evidence    facts whose sentences are shown, where they are known
-//   drop_if     kinds of which this is a mere consequence
+//   drop_if     kinds of which this is a mere consequence; "*" is every fault that ends in an error
+//               or on the CPU: so for what a log or a tool says and no file explains
 //   info_if     kinds beside which this is only a note
 //
 // A condition is "fact" (known), "!fact", "fact=value", "fact!=value", "fact~part", "fact<version",
@@ -40,7 +41,10 @@ struct Finding {
   std::string environment, framework;  ///< "" for the machine
   int order = 0;
   std::vector<std::string> drop_if, info_if;
+  std::string own_severity;  ///< before it was made a note because its environment does not count
   bool fault() const { return severity != "info"; }
+  /// A fault of its environment, whether or not that one decides the verdict.
+  bool own_fault() const { return fault() || (!own_severity.empty() && own_severity != "info"); }
 };
 
 bool holds(const std::string& condition, const Facts& facts);

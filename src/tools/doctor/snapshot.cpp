@@ -173,6 +173,10 @@ void read_manifest(const Document& document, const Data& data, Snapshot* out) {
     bool skip = false;
     for (const std::string& name : ignored) skip |= lower(last) == name || low == name;
     if (skip) continue;
+    if (value == "[]") {  // it was asked for, and there is none
+      if (contains(low, "gpu") && parts.size() == 1) out->values["GPU count"] = "0";
+      continue;
+    }
     auto set = [&](const std::string& key) {
       if (!key.empty()) out->values[key] = value;
     };

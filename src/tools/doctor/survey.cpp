@@ -30,8 +30,9 @@ std::string verdict_of(const std::vector<Finding>& findings, const Machine& mach
                        const std::string& environment) {
   std::string verdict = plain_verdict(machine);
   for (const Finding& finding : findings)
-    if (finding.fault() &&
-        (environment.empty() || finding.environment.empty() || finding.environment == environment))
+    if (environment.empty() ? finding.fault()
+                            : (finding.environment.empty() && finding.fault()) ||
+                                  (finding.environment == environment && finding.own_fault()))
       verdict = worse(verdict, finding.verdict.empty() ? "gpu-degraded" : finding.verdict);
   return verdict;
 }
@@ -50,9 +51,12 @@ std::string summary_of(const Survey& survey, const std::vector<Finding>& finding
   if (verdict == "cpu-only")
     return "No NVIDIA GPU was found, so everything runs on the CPU; nothing is at fault.";
   std::string ready;
+  bool any_active = false;
+  for (const Surveyed& surveyed : survey.environments) any_active |= surveyed.env.active;
   for (const Surveyed& surveyed : survey.environments)
     for (const Framework& framework : surveyed.frameworks)
-      if (framework.build == Build::kGpu)
+      if (framework.build == Build::kGpu &&
+          (any_active ? surveyed.env.active : surveyed.env.stray.empty()))
         ready += (ready.empty() ? "" : ", ") + framework.product + " " + framework.version;
   return ready.empty() ? "The GPU's driver is in order; no framework with GPU support is installed."
                        : "No fault was found: the driver is in order, and " + ready + " can use " +
@@ -99,26 +103,39 @@ Report make_report(const Root& root, const Data& data, const Survey& survey,
   for (const Surveyed& surveyed : survey.environments) any_active |= surveyed.env.active;
   auto add = [&](std::vector<Finding> more, bool counts) {
     for (Finding& finding : more) {
-      if (!counts) finding.severity = "info";
+      if (!counts) {
+        finding.own_severity = finding.severity;
+        finding.severity = "info";
+      }
       findings.push_back(std::move(finding));
     }
   };
   for (const Surveyed& surveyed : survey.environments) {
     Facts env_facts = environment_facts(survey.facts, surveyed.env, surveyed.frameworks);
     python_facts(data, surveyed, &env_facts);
-    bool counts = !any_active || surveyed.env.active;
-    add(apply_rules(data, "environment", env_facts, surveyed.env.prefix, ""),
-        counts || !question.framework.empty());
+    const bool stray = !surveyed.env.stray.empty() && !surveyed.env.active;
+    bool counts = surveyed.env.active || (!any_active && !stray);
+    auto found = [&](std::vector<Finding> more, bool decides) {
+      for (Finding& finding : more)
+        if (stray) finding.fix.clear();  // nothing is to be run there
+      add(std::move(more), decides);
+    };
+    found(apply_rules(data, "environment", env_facts, surveyed.env.prefix, ""), counts);
+    for (const Framework& framework : surveyed.frameworks)
+      if (framework.id == "keras")  // asked for Keras: what it computes with counts too
+        keras_facts(root, survey.machine, data, surveyed.env, surveyed.frameworks, framework,
+                    &env_facts);
     for (const Framework& framework : surveyed.frameworks) {
       Facts facts = framework_facts(env_facts, root, survey.machine, data, surveyed.env,
                                     surveyed.frameworks, framework);
       facts.set("fw.install", install_words(framework.id));
       if (std::string newest = env_facts.get("old." + framework.id); !newest.empty())
         facts.set("fw.python_old", newest, env_facts.evidence("old." + framework.id));
-      bool asked = question.framework.empty() || question.framework == framework.id ||
-                   (question.framework == "keras" && framework.id == "tensorflow");
-      add(apply_rules(data, "framework", facts, surveyed.env.prefix, framework.id),
-          counts && asked);
+      bool asked =
+          question.framework.empty() || question.framework == framework.id ||
+          (question.framework == "keras" && framework.id == env_facts.get("keras.backend"));
+      found(apply_rules(data, "framework", facts, surveyed.env.prefix, framework.id),
+            counts && asked);
     }
   }
   // Where the device layer has a known fault, a trial that fails is its consequence.

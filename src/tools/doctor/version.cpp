@@ -99,4 +99,58 @@ bool meets(std::string_view version, std::string_view conditions) {
   return true;
 }
 
+bool is_pep440(std::string_view text) {
+  const std::string whole = lower(text);
+  if (whole.empty() || whole.size() > 64) return false;
+  std::string_view left = whole;
+  auto skip = [&](std::string_view word) {
+    if (left.rfind(word, 0) != 0) return false;
+    left.remove_prefix(word.size());
+    return true;
+  };
+  auto number = [&] {
+    const size_t digits = std::min(left.size(), left.find_first_not_of("0123456789"));
+    left.remove_prefix(digits);
+    return digits > 0;
+  };
+  auto separator = [&] {
+    if (!left.empty() && (left[0] == '.' || left[0] == '-' || left[0] == '_'))
+      left.remove_prefix(1);
+  };
+  skip("v");
+  if (!number()) return false;
+  if (skip("!") && !number()) return false;  // an epoch
+  while (left.size() > 1 && left[0] == '.' && left[1] >= '0' && left[1] <= '9') {
+    left.remove_prefix(1);
+    number();
+  }
+  // Pre-release, post-release, development release, in this order, each with or without a number.
+  for (std::initializer_list<std::string_view> stage :
+       {std::initializer_list<std::string_view>{"alpha", "beta", "preview", "pre", "rc", "a", "b",
+                                                "c"},
+        {"post", "rev", "r"},
+        {"dev"}}) {
+    const std::string_view before = left;
+    separator();
+    bool found = false;
+    for (std::string_view word : stage) found = found || skip(word);
+    if (!found) {
+      left = before;
+      continue;
+    }
+    const std::string_view behind = left;
+    separator();
+    if (!number()) left = behind;
+  }
+  if (left.empty()) return true;
+  if (left[0] != '+' || left.size() < 2) return false;
+  char previous = '.';
+  for (char c : left.substr(1)) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    if (!letter && ((c != '.' && c != '-' && c != '_') || previous == '.')) return false;
+    previous = letter ? c : '.';
+  }
+  return previous != '.';
+}
+
 }  // namespace tracefire::doctor

@@ -21,5 +21,7 @@ std::string local_part(std::string_view version);
 std::string public_part(std::string_view version);
 /// True where `version` meets "<2.0.0,>=1.23.5" (PEP 440 without markers; "" is always met).
 bool meets(std::string_view version, std::string_view conditions);
+/// True where `text` is a version as PEP 440 writes them: "2.21", "2.6.0+cu124", "3.0.0rc1".
+bool is_pep440(std::string_view text);
 
 }  // namespace tracefire::doctor

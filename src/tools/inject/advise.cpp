@@ -60,7 +60,7 @@ void placement(const Report& r, std::vector<Advice>& list) {
   if (r.place != Place::kOnCpu && r.place != Place::kPartlyOnGpu) return;
   if (!s.gpu_problem.empty()) {
     list.push_back({"no GPU can be used on this machine: " + s.gpu_problem,
-                    {"Run `tracefire doctor`: it finds the cause and says the cure"}});
+                    {"Run `tracefire doctor`: it finds the cause and says how to fix it"}});
     return;
   }
   if (r.place == Place::kOnCpu) {

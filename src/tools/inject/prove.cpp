@@ -120,9 +120,9 @@ int tell(const ProveRequest& request, const std::string& folder, const std::stri
   }
   if (!request.quiet && !(request.json && !request.from.empty())) {
     if (request.from.empty()) {
-      std::fputs(report_text(report).c_str(), stderr);
+      std::fputs(report_text(report, request.err_look).c_str(), stderr);
     } else {
-      told = put(report_text(report)) && told;
+      told = put(report_text(report, request.out_look)) && told;
     }
   }
   if (!reports.empty()) {

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/text/layout.h"
+
 namespace tracefire::inject {
 
 /// What `tracefire prove` is asked for.
@@ -21,8 +23,9 @@ struct ProveRequest {
   int64_t window_limit = -1;
   bool graphs_by_node = true;
   int beat_ms = 0;
-  std::string version;  ///< of Tracefire, for the records
-  std::string commit;   ///< that it was built from, for the manifest; may be empty
+  text::Look out_look, err_look;  ///< of the report as text on stdout and stderr
+  std::string version;            ///< of Tracefire, for the records
+  std::string commit;             ///< that it was built from, for the manifest; may be empty
 };
 
 /// The verdict was missed.

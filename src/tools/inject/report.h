@@ -5,11 +5,12 @@
 #include <string>
 
 #include "tools/inject/analyse.h"
+#include "tools/text/layout.h"
 
 namespace tracefire::inject {
 
-/// For people, on a terminal.
-std::string report_text(const Report& report);
+/// For people, on a terminal; the verdict in its colour where the look has colours.
+std::string report_text(const Report& report, const text::Look& look = {});
 /// One document, schema/cli/prove.json.
 Json report_json(const Report& report);
 /// One HTML file without scripts and without anything from elsewhere: it shows the same offline and

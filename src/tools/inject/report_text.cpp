@@ -21,31 +21,13 @@ std::string seconds(double ns) {
   return formatted("%.1f us", ns / 1e3);
 }
 
-/// Text in lines of at most 80 characters; those after the first begin with `indent` blanks. `at`
-/// is the column that the text begins in. Words that are longer stay whole, as paths must.
-std::string folded(const std::string& text, size_t at, size_t indent) {
-  constexpr size_t kWidth = 80;
-  std::string out;
-  size_t column = at;
-  for (size_t i = 0; i < text.size();) {
-    size_t end = text.find(' ', i);
-    if (end == std::string::npos) end = text.size();
-    size_t width = 0;
-    for (size_t c = i; c < end; ++c) {
-      width += (static_cast<unsigned char>(text[c]) & 0xc0) != 0x80 ? 1 : 0;
-    }
-    if (i > 0 && column + 1 + width > kWidth) {
-      out += "\n" + std::string(indent, ' ');
-      column = indent;
-    } else if (i > 0) {
-      out += ' ';
-      ++column;
-    }
-    out.append(text, i, end - i);
-    column += width;
-    i = end + 1;
-  }
-  return out;
+/// Text in lines of at most the look's width, 80 where it has none; those after the first begin
+/// with `indent` blanks, which is the column that the text begins in, too.
+std::string folded(const std::string& text, size_t indent, const text::Look& look) {
+  constexpr int kWidth = 80;
+  const std::string out =
+      text::paragraph(text, look.width > 0 ? look.width : kWidth, std::string(indent, ' '));
+  return out.substr(indent, out.size() - indent - 1);
 }
 
 std::string bytes(double n) {
@@ -65,26 +47,27 @@ std::string cut(const std::string& text, size_t width) {
   return text.substr(0, end) + "...";
 }
 
-void head(const Report& r, std::string& out) {
+void head(const Report& r, const text::Look& look, std::string& out) {
   const Session& s = *r.session;
   std::string command;
   for (const std::string& word : s.command) command += (command.empty() ? "" : " ") + word;
-  out += formatted("verdict   %s", place_name(r.place));
+  const std::string place = place_name(r.place);
+  out += "verdict   " + text::styled(text::style_of(place), place, look.color);
   if (r.evidence == Evidence::kSampled) out += " (by sampling)";
   if (r.evidence == Evidence::kRecorded) out += " (by Tracefire's own records)";
-  out += "\n          " + folded(r.reason, 10, 10) + "\n";
+  out += "\n          " + folded(r.reason, 10, look) + "\n";
   constexpr size_t kShown = 4;
   for (size_t i = 0; i < std::min(kShown, r.incomplete.size()); ++i) {
     out += i == 0 ? "evidence  " : "          ";
-    out += folded((i == 0 ? "incomplete: " : "") + r.incomplete[i], 10, 10) + "\n";
+    out += folded((i == 0 ? "incomplete: " : "") + r.incomplete[i], 10, look) + "\n";
   }
   if (r.incomplete.size() > kShown) {
     out += formatted("          and %zu more reasons\n", r.incomplete.size() - kShown);
   }
   if (!s.gpu_problem.empty() && r.kernel_count == 0) {
-    out += "no GPU    " + folded(s.gpu_problem + " Run `tracefire doctor`.", 10, 10) + "\n";
+    out += "no GPU    " + folded(s.gpu_problem + " Run `tracefire doctor`.", 10, look) + "\n";
   }
-  out += "program   " + folded(cut(command, 200), 10, 10) + "\n";
+  out += "program   " + folded(cut(command, 200), 10, look) + "\n";
   out += formatted("ended     status %d after %s", s.ending.status,
                    seconds(static_cast<double>(s.wall_ns)).c_str());
   if (s.ending.signal != 0) out += formatted(", by signal %d", s.ending.signal);
@@ -101,7 +84,7 @@ void head(const Report& r, std::string& out) {
       line += formatted(" (%llu gaps seen, %s on average)", static_cast<unsigned long long>(c.gaps),
                         seconds(1000 * c.mean_gap_us).c_str());
     }
-    out += formatted("          %5.1f %%  ", 100 * c.share) + folded(line, 19, 19) + "\n";
+    out += formatted("          %5.1f %%  ", 100 * c.share) + folded(line, 19, look) + "\n";
   }
   out += "memory    ";
   if (r.memory_peak > 0) out += "peak " + bytes(static_cast<double>(r.memory_peak)) + " allocated";
@@ -154,7 +137,7 @@ std::string in_flop(double flops) {
 }
 
 /// Operations of Tracefire's programs: two lines each, so that layers and source lines have room.
-void operations(const Report& r, std::string& out) {
+void operations(const Report& r, const text::Look& look, std::string& out) {
   if (!r.ops.found) return;
   out += "\noperations (Tracefire's own records)\n";
   out += "   work      FLOP      runs  GPU time    device   operation\n";
@@ -171,7 +154,7 @@ void operations(const Report& r, std::string& out) {
     if (!o.location.empty()) second += (second.empty() ? "at " : ", at ") + o.location;
     if (o.placement != "on device") second += (second.empty() ? "" : "; ") + o.placement;
     if (!o.reason.empty()) second += ": " + o.reason;
-    if (!second.empty()) out += "         " + folded(cut(second, 300), 9, 9) + "\n";
+    if (!second.empty()) out += "         " + folded(cut(second, 300), 9, look) + "\n";
   }
   if (r.ops.ops.size() > kShown) {
     out += formatted("  … and %zu more\n", r.ops.ops.size() - kShown);
@@ -209,7 +192,7 @@ void sampled_processes(const Report& r, std::string& out) {
   }
 }
 
-void processes(const Report& r, std::string& out) {
+void processes(const Report& r, const text::Look& look, std::string& out) {
   if (r.evidence == Evidence::kSampled) return sampled_processes(r, out);
   if (r.processes.size() < 2) return;
   out += "\nprocesses\n";
@@ -218,19 +201,19 @@ void processes(const Report& r, std::string& out) {
     for (const GpuUse& use : p.gpus) {
       out += formatted("; %s %.1f %% busy", use.name.c_str(), 100 * use.busy_share);
     }
-    out += "\n                " + folded(cut(p.command, 100), 16, 16) + "\n";
+    out += "\n                " + folded(cut(p.command, 100), 16, look) + "\n";
   }
 }
 
 }  // namespace
 
-std::string report_text(const Report& r) {
+std::string report_text(const Report& r, const text::Look& look) {
   std::string out;
-  head(r, out);
-  operations(r, out);
+  head(r, look, out);
+  operations(r, look, out);
   kernels(r, out);
   copies(r, out);
-  processes(r, out);
+  processes(r, look, out);
   if (!r.throttling.empty()) {
     out += "\nclocks were held down by\n";
     for (const std::string& text : r.throttling) out += "  " + text + "\n";
@@ -238,12 +221,12 @@ std::string report_text(const Report& r) {
   if (!r.advice.empty()) out += "\nwhat to do next\n";
   int number = 1;
   for (const Advice& a : r.advice) {
-    out += formatted("  %d. ", number++) + folded(a.finding, 5, 5) + "\n";
-    for (const std::string& text : a.actions) out += "     - " + folded(text, 7, 7) + "\n";
+    out += formatted("  %d. ", number++) + folded(a.finding, 5, look) + "\n";
+    for (const std::string& text : a.actions) out += "     - " + folded(text, 7, look) + "\n";
   }
   if (!r.notes.empty()) out += "\nnotes\n";
-  for (const std::string& text : r.notes) out += "  - " + folded(text, 4, 4) + "\n";
-  return out + "\n" + folded(kWorth, 0, 0) + "\n";
+  for (const std::string& text : r.notes) out += "  - " + folded(text, 4, look) + "\n";
+  return out + "\n" + folded(kWorth, 0, look) + "\n";
 }
 
 }  // namespace tracefire::inject

@@ -42,7 +42,7 @@ struct Session {
 
 Json to_json(const Session& session);
 /// Reads what to_json() made; any file that is something else is an error (kBadFile), never a
-/// crash. `text` may come from strangers.
+/// crash. `text` is not trusted.
 Result<Session> read_session(std::string_view text);
 
 }  // namespace tracefire::inject

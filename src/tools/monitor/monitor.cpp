@@ -419,20 +419,4 @@ int run(const Options& options, const Build& build) {
   }
 }
 
-int run_arguments(const std::vector<std::string>& arguments, const Build& build) {
-  bool help = false;
-  const Result<Options> options = parse_options(arguments, &help);
-  if (help) {
-    ::signal(SIGPIPE, SIG_IGN);
-    Output output;
-    output.write(help_text());
-    return output.status();
-  }
-  if (!options.ok()) {
-    say(options.status().message());
-    return kWrongUsage;
-  }
-  return run(*options, build);
-}
-
 }  // namespace tracefire::monitor

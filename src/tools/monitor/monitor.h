@@ -26,7 +26,4 @@ struct Build {
 /// throws. `options` have passed check_options().
 int run(const Options& options, const Build& build);
 
-/// Parses and runs: the whole of a program's main.
-int run_arguments(const std::vector<std::string>& arguments, const Build& build);
-
 }  // namespace tracefire::monitor

@@ -63,20 +63,6 @@ Status set_serve(Options& o, const std::string& text) {
   return text.empty() ? Status() : parse_address(text, &o.host, &o.port);
 }
 
-Status set_color(Options& o, const std::string& text) {
-  if (text == "auto") {
-    o.color = ColorChoice::kAuto;
-  } else if (text == "always") {
-    o.color = ColorChoice::kAlways;
-  } else if (text == "never") {
-    o.color = ColorChoice::kNever;
-  } else {
-    return error(ErrorCode::kBadUsage, "--color: ", shown(text),
-                 " is not known. Expected auto, always or never.");
-  }
-  return {};
-}
-
 Status set_alerts(Options& o, const std::string& text) {
   TF_ASSIGN(o.alerts, parse_alerts(text));
   return {};
@@ -111,72 +97,71 @@ Status set_count(Options& o, const std::string& text) {
 using O = Options;
 using S = const std::string;
 constexpr OptionRow kRows[] = {
-    {"What to show", "--once", "", "", false, false,
-     "Look once (two samples, half a second apart), print and end.",
+    {"what to show", "--once", "", "", false, false,
+     "looks once (two samples, half a second apart), prints and ends",
      [](O& o, S&) { return flag(o.once); }},
-    {"What to show", "--json", "", "", false, false,
-     "JSON, schema tracefire.monitor/1; without --once one line a sample.",
+    {"what to show", "--json", "", "", false, false,
+     "prints JSON (schema tracefire.monitor/1); without --once one line a sample",
      [](O& o, S&) { return flag(o.json); }},
-    {"What to show", "--csv", "", "", false, false,
-     "CSV, one line a GPU; without --once the lines of every sample.",
+    {"what to show", "--csv", "", "", false, false,
+     "prints CSV, one line a GPU; without --once the lines of every sample",
      [](O& o, S&) { return flag(o.csv); }},
-    {"What to show", "--metrics", "", "", false, false,
-     "Prometheus text of one look, for a textfile collector.",
+    {"what to show", "--metrics", "", "", false, false,
+     "prints metrics once in Prometheus text format, for a textfile collector",
      [](O& o, S&) { return flag(o.metrics); }},
-    {"What to show", "--gpus", ",-i,--id", "LIST", false, false,
-     "Only these GPUs: indices or UUIDs, separated by commas.", set_gpus},
-    {"What to show", "--query-gpu", "", "FIELDS", false, false,
-     "nvidia-smi's fields and columns: timestamp,name,utilization.gpu.",
+    {"what to show", "--gpus", ",-i,--id", "LIST", false, false,
+     "only these GPUs: indices or UUIDs, separated by commas", set_gpus},
+    {"what to show", "--query-gpu", "", "FIELDS", false, false,
+     "nvidia-smi's fields and columns: timestamp,name,utilization.gpu",
      [](O& o, S& v) {
        o.query = v;
        return parse_query(v).status();
      }},
-    {"What to show", "--format", "", "FORMAT", false, false,
-     "With --query-gpu: csv, and noheader and nounits where wanted.",
+    {"what to show", "--format", "", "FORMAT", false, false,
+     "with --query-gpu: csv, and noheader and nounits where wanted",
      [](O& o, S& v) {
        o.format = v;
        return parse_query_format(v).status();
      }},
-    {"What to show", "--help-query-gpu", "", "", false, false, "List the fields of --query-gpu.",
+    {"what to show", "--help-query-gpu", "", "", false, false, "lists the fields of --query-gpu",
      [](O& o, S&) { return flag(o.query_help); }},
-    {"What to show", "--color", "", "WHEN", false, false,
-     "auto (the default), always or never. NO_COLOR and TERM=dumb are respected.", set_color},
-    {"What to show", "--read-only", "", "", false, false, "The live view cannot end processes.",
+    {"what to show", "--read-only", "", "", false, false,
+     "takes from the live view the keys that end processes",
      [](O& o, S&) { return flag(o.read_only); }},
-    {"When", "--every", ",-l,--loop", "TIME", false, false,
-     "Time between samples: 500ms, 10s, 2m. Default 1s.",
+    {"when", "--every", ",-l,--loop", "TIME", false, false,
+     "time between samples: 500ms, 10s, 2m (default 1s)",
      [](O& o, S& v) { return set_time("--every", v, &o.every); }},
-    {"When", "--duration", "", "TIME", false, false, "End after this time.", set_duration},
-    {"When", "--count", "", "N", false, false, "End after this many samples.", set_count},
-    {"Log", "--log", "", "FILE", false, false,
-     "Append every sample to FILE, as JSON lines where it ends in .jsonl, else as CSV.",
+    {"when", "--duration", "", "TIME", false, false, "ends after this time", set_duration},
+    {"when", "--count", "", "N", false, false, "ends after this many samples", set_count},
+    {"log", "--log", "", "FILE", false, false,
+     "appends every sample to a file, as JSON lines where its name ends in .jsonl, else as CSV",
      [](O& o, S& v) {
        o.log = v;
        return v.empty() ? error(ErrorCode::kBadUsage, "--log: the name of the file is empty.")
                         : Status();
      }},
-    {"Log", "--log-size", "", "BYTES", false, false,
-     "Rotate at this size: 50MB, 64MiB. Default 50MB.", set_log_size},
-    {"Log", "--log-keep", "", "N", false, false, "Rotated files to keep. Default 5.",
+    {"log", "--log-size", "", "BYTES", false, false,
+     "rotates the log at this size: 50MB, 64MiB (default 50MB)", set_log_size},
+    {"log", "--log-keep", "", "N", false, false, "how many rotated files are kept (default 5)",
      [](O& o, S& v) { return number("--log-keep", v, 0, 1000, &o.log_keep); }},
-    {"Server", "--serve", "", "ADDRESS", true, false,
-     "Serve the web page and /metrics at PORT, HOST or HOST:PORT. Default 127.0.0.1:9422.",
+    {"server", "--serve", "", "ADDRESS", true, false,
+     "serves the web page and /metrics at PORT, HOST or HOST:PORT (default 127.0.0.1:9422)",
      set_serve},
-    {"Server", "--allow-host", "", "NAME", false, true,
-     "A further name by which browsers may call the server; may be repeated.",
+    {"server", "--allow-host", "", "NAME", false, true,
+     "a further name by which browsers may call the server; may be repeated",
      [](O& o, S& v) {
        o.allowed_hosts.push_back(v);
        return Status();
      }},
-    {"Server", "--dcgm-names", "", "", false, false,
-     "Also export the metrics under the names of NVIDIA's DCGM exporter.",
+    {"server", "--dcgm-names", "", "", false, false,
+     "also exports the metrics under the names of NVIDIA's DCGM exporter",
      [](O& o, S&) { return flag(o.dcgm_names); }},
-    {"Alerts", "--alerts", "", "LIST", false, false,
-     "Tell these on stderr: all, or names such as low_utilization,xid_error.", set_alerts},
-    {"Alerts", "--webhook", "", "URL", false, false,
-     "POST each alert as JSON to this http:// address.", set_webhook},
-    {"Alerts", "--fail-on-alert", "", "", false, false,
-     "End with exit status 3 at the first alert.", [](O& o, S&) { return flag(o.fail_on_alert); }},
+    {"alerts", "--alerts", "", "LIST", false, false,
+     "reports these alerts on stderr: all, or names such as low_utilization,xid_error", set_alerts},
+    {"alerts", "--webhook", "", "URL", false, false,
+     "sends each alert as JSON to this http:// address by POST", set_webhook},
+    {"alerts", "--fail-on-alert", "", "", false, false,
+     "ends with exit status 3 at the first alert", [](O& o, S&) { return flag(o.fail_on_alert); }},
 };
 
 constexpr UsageExample kExamples[] = {
@@ -190,23 +175,6 @@ constexpr UsageExample kExamples[] = {
     {"tracefire monitor --query-gpu=timestamp,name,utilization.gpu,memory.used --format=csv",
      "The columns of nvidia-smi."},
 };
-
-const OptionRow* find_option(const std::string& name) {
-  for (const OptionRow& row : kRows) {
-    if (name == row.name) return &row;
-    const std::string aliases = std::string(row.aliases) + ",";
-    if (aliases.size() > 1 && aliases.find("," + name + ",") != std::string::npos) return &row;
-  }
-  return nullptr;
-}
-
-Status unknown_option(const std::string& name) {
-  std::vector<std::string_view> names;
-  for (const OptionRow& row : kRows) names.push_back(row.name);
-  const std::string close = closest_name(name, names);
-  return error(ErrorCode::kBadUsage, "there is no option ", shown(name), ".",
-               close.empty() ? "" : " Did you mean " + close + "?", " See --help.");
-}
 
 }  // namespace
 
@@ -273,6 +241,10 @@ Status check_options(Options& o) {
   };
   if (o.json && o.csv) return both("--json", "--csv");
   if (o.metrics && (o.json || o.csv)) return both("--metrics", "--json or --csv");
+  if (o.query_help &&
+      (o.json || o.csv || o.metrics || o.serve || !o.query.empty() || !o.log.empty())) {
+    return both("--help-query-gpu", "any other output");
+  }
   if (o.once && o.serve) return both("--once", "--serve");
   if (o.once && !o.log.empty()) return both("--once", "--log");
   if (!o.query.empty() && (o.json || o.csv || o.metrics || o.serve || !o.log.empty())) {
@@ -289,75 +261,6 @@ Status check_options(Options& o) {
     for (int i = 0; i < health::kAlertCount; ++i) o.alerts.insert(static_cast<health::Alert>(i));
   }
   return {};
-}
-
-Result<Options> parse_options(const std::vector<std::string>& arguments, bool* help) {
-  Options options;
-  *help = false;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    std::string name = arguments[i];
-    if (name == "--help" || name == "-h") {
-      *help = true;
-      return options;
-    }
-    std::optional<std::string> value;
-    const size_t equals = name.find('=');
-    if (equals != std::string::npos && name.rfind("--", 0) == 0) {
-      value = name.substr(equals + 1);
-      name.resize(equals);
-    }
-    const OptionRow* row = find_option(name);
-    if (row == nullptr) return unknown_option(name);
-    const bool is_flag = row->value[0] == '\0';
-    if (is_flag && value) {
-      return error(ErrorCode::kBadUsage, row->name, " takes no value.");
-    }
-    if (!is_flag && !value) {
-      const bool more = i + 1 < arguments.size() && arguments[i + 1].rfind('-', 0) != 0;
-      if (more) {
-        value = arguments[++i];
-      } else if (!row->optional_value) {
-        return error(ErrorCode::kBadUsage, row->name, " needs a value: ", row->name, " ",
-                     row->value, ".");
-      }
-    }
-    TF_RETURN_IF_ERROR(row->set(options, value.value_or("")));
-  }
-  TF_RETURN_IF_ERROR(check_options(options));
-  return options;
-}
-
-std::string help_text() {
-  std::string text =
-      "usage: tracefire monitor [options]\n\n"
-      "Shows what the GPUs of this machine do: a live view in a terminal, one look as text, JSON "
-      "or\n"
-      "CSV, a log, a web page with metrics for Prometheus, alerts. Reads NVML, for any "
-      "framework.\n";
-  std::string group;
-  for (const OptionRow& row : kRows) {
-    if (group != row.group) text += std::string("\n") + row.group + "\n";
-    group = row.group;
-    std::string left = std::string("  ") + row.name;
-    std::string aliases = row.aliases;
-    for (size_t at = aliases.find(','); at != std::string::npos; at = aliases.find(',', at + 2)) {
-      aliases.insert(at + 1, " ");
-    }
-    left += aliases;
-    if (row.value[0] != '\0') {
-      left +=
-          row.optional_value ? std::string(" [") + row.value + "]" : std::string(" ") + row.value;
-    }
-    text += print("%-30s %s\n", left.c_str(), row.help);
-  }
-  text += "  --help, -h                     This text.\n\nExamples\n";
-  for (const UsageExample& example : kExamples) {
-    text += std::string("  ") + example.command + "\n      " + example.words + "\n";
-  }
-  return text +
-         "\nExit status: 0; 1 where NVML could not be read, with an answer that says why; 2 for "
-         "wrong\n"
-         "usage; 3 where --fail-on-alert saw an alert.\n";
 }
 
 }  // namespace tracefire::monitor

@@ -68,11 +68,6 @@ std::span<const OptionRow> option_rows();
 /// What does not go together, and alerts that a webhook needs. Errors: kBadUsage.
 Status check_options(Options& options);
 
-/// Parses arguments (without the program's name). Sets `help` where --help stands among them.
-/// Errors: kBadUsage.
-Result<Options> parse_options(const std::vector<std::string>& arguments, bool* help);
-std::string help_text();
-
 struct UsageExample {
   const char* command;
   const char* words;

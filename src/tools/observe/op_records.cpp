@@ -17,6 +17,7 @@
 
 #include "core/base/event.h"
 #include "core/base/recorder.h"
+#include "tools/observe/step_counts.h"
 #include "tools/observe/verdict.h"
 
 namespace tracefire {
@@ -24,8 +25,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kMostPrograms = 256;  ///< counted one by one before they are added up
-constexpr size_t kMostSteps = size_t{1} << 16;
 constexpr size_t kMostRows = 4096;   ///< told apart; the rest shares rows
 constexpr size_t kMostNames = 256;   ///< of programs
 constexpr size_t kMostSymbols = 16;  ///< of a row
@@ -43,15 +42,9 @@ int64_t nanoseconds(clockid_t clock) {
 
 std::string cut(const std::string& text) { return text.substr(0, kMostText); }
 
-struct Counts {
-  std::shared_ptr<const ProgramRecord> program;
-  std::shared_ptr<const std::vector<StepWork>> work;
-  std::vector<uint64_t> runs;
-};
-
 struct Row {
   Device device;
-  uint8_t placement = kOnDevice;
+  Placement placement = Placement::kOnDevice;
   std::string library, reason, precision;
   std::map<std::string, uint64_t> symbols;  ///< kernels: how many runs launched each
   uint64_t runs = 0;
@@ -64,11 +57,10 @@ struct ProgramTotals {
 };
 
 /// Operation, layer, source line, device, kernel, placement.
-using Key = std::tuple<std::string, std::string, std::string, Device, std::string, uint8_t>;
+using Key = std::tuple<std::string, std::string, std::string, Device, std::string, Placement>;
 
 struct Totals {
-  std::map<const void*, Counts> programs;  ///< by the address of their work
-  size_t steps = 0;                        ///< of `programs`
+  StepCounts counts;
   std::map<Key, Row> rows;
   std::map<std::string, ProgramTotals> names;
   std::array<int64_t, kParts> parts{};  ///< host time in programs
@@ -122,27 +114,29 @@ class OpRecords {
     listed_ = false;
   }
 
+  /// What moves the counts of a step into its row.
+  auto add_row() {
+    return [this](const ProgramRecord& program, const StepRecord& step, const StepWork& work,
+                  uint64_t runs) {
+      Row& row = find(step);
+      row.runs += runs;
+      row.flops += static_cast<double>(runs) * work.flops;
+      row.bytes += static_cast<double>(runs) * work.bytes;
+      if (step.op == "matmul") row.precision = program.precision;
+      // Programs for other shapes (a last, smaller batch) may have other kernels for one row.
+      const std::set<std::string> symbols(step.kernel_symbols.begin(), step.kernel_symbols.end());
+      for (const std::string& symbol : symbols) {
+        if (row.symbols.size() >= kMostSymbols && row.symbols.count(symbol) == 0) continue;
+        row.symbols[symbol] += runs;
+      }
+    };
+  }
+
   void add(const RunEvent& event) {
     if (!event.program || !event.work) return;
     std::lock_guard<std::mutex> lock(mutex_);
     Totals& t = totals_;
-    auto found = t.programs.find(event.work.get());
-    if (found == t.programs.end()) {
-      t.steps += event.program->steps.size();
-      if (t.programs.size() >= kMostPrograms || t.steps > kMostSteps) {
-        add_up();
-        t.steps = event.program->steps.size();
-      }
-      found = t.programs.emplace(event.work.get(), Counts()).first;
-      found->second = {event.program, event.work,
-                       std::vector<uint64_t>(event.program->steps.size())};
-    }
-    std::vector<uint64_t>& counts = found->second.runs;
-    if (event.steps.empty()) {
-      for (uint64_t& runs : counts) runs += event.repeats;
-    } else {
-      for (int32_t step : event.steps) counts[static_cast<size_t>(step)] += event.repeats;
-    }
+    t.counts.add(event, add_row());
     ProgramTotals& name = program(event.program->name);
     name.runs += event.repeats;
     name.graph_launches += event.graph_launches;
@@ -189,30 +183,6 @@ class OpRecords {
     }
   }
 
-  /// Moves the counts of all programs into the rows and lets go of the programs.
-  void add_up() {
-    for (const auto& [work, counts] : totals_.programs) {
-      for (size_t i = 0; i < counts.runs.size(); ++i) {
-        const StepRecord& step = counts.program->steps[i];
-        if (counts.runs[i] == 0 || step.kernel.empty()) continue;
-        Row& row = find(step);
-        const auto runs = static_cast<double>(counts.runs[i]);
-        row.runs += counts.runs[i];
-        row.flops += runs * (*counts.work)[i].flops;
-        row.bytes += runs * (*counts.work)[i].bytes;
-        if (step.op == "matmul") row.precision = counts.program->precision;
-        // Programs for other shapes (a last, smaller batch) may have other kernels for one row.
-        const std::set<std::string> symbols(step.kernel_symbols.begin(), step.kernel_symbols.end());
-        for (const std::string& symbol : symbols) {
-          if (row.symbols.size() >= kMostSymbols && row.symbols.count(symbol) == 0) continue;
-          row.symbols[symbol] += counts.runs[i];
-        }
-      }
-    }
-    totals_.programs.clear();
-    totals_.steps = 0;
-  }
-
   Row& find(const StepRecord& step) {
     Key key{step.op, step.name, step.location, step.device, step.kernel, step.placement};
     auto found = totals_.rows.find(key);
@@ -231,20 +201,12 @@ class OpRecords {
   }
 
   Json document(bool last) {
-    add_up();
-    double gpu = 0, cpu = 0, by_choice = 0;
-    bool fell_back = false;
+    totals_.counts.drain(add_row());
+    WorkByPlace work;
     std::set<std::string> precisions;
     Json rows = Json::array();
     for (const auto& [key, row] : totals_.rows) {
-      fell_back |= row.placement == kFellBack;
-      if (row.device.kind == Device::kGpu) {
-        gpu += row.flops;
-      } else if (row.placement == kOnDevice || row.placement == kFellBack) {
-        cpu += row.flops;
-      } else {
-        by_choice += row.flops;
-      }
+      work.add(row.device, row.placement, row.flops);
       if (!row.precision.empty()) precisions.insert(row.precision);
       Json symbols = Json::array();
       Json launches = Json::array();
@@ -258,7 +220,7 @@ class OpRecords {
                       {"device", row.device.str()},
                       {"kernel", cut(std::get<4>(key))},
                       {"library", cut(row.library)},
-                      {"placement", kPlacementNames[row.placement]},
+                      {"placement", to_text(row.placement)},
                       {"reason", cut(row.reason)},
                       {"symbols", symbols},
                       {"launches", launches},
@@ -288,11 +250,11 @@ class OpRecords {
             {"wall_ns", now - begun_},
             {"cpu_ns", nanoseconds(CLOCK_PROCESS_CPUTIME_ID)},
             {"clean_end", last},
-            {"verdict", verdict_of(gpu, cpu, fell_back)},
+            {"verdict", to_text(work.verdict())},
             {"precisions", precisions},
-            {"gpu_flops", gpu},
-            {"cpu_flops", cpu},
-            {"cpu_by_choice_flops", by_choice},
+            {"gpu_flops", work.gpu_flops},
+            {"cpu_flops", work.cpu_flops},
+            {"cpu_by_choice_flops", work.cpu_by_choice_flops},
             {"runs", totals_.runs},
             {"graph_launches", totals_.graph_launches},
             {"synchronizations", totals_.waits},

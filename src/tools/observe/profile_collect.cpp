@@ -162,13 +162,13 @@ void Collector::slice(const std::string& name, SliceKind kind, int64_t start, in
 }
 
 Collector::Entry& Collector::find(const StepRecord& step) {
-  Key key{step.op, step.name, step.device, step.kernel, step.location};
+  Key key{step.op, step.name, step.device, step.kernel, step.location, step.kernel_symbols};
   auto found = rows_.find(key);
   if (found != rows_.end()) return found->second;
   const bool full = rows_.size() >= kMostRows;
   if (full) {
     rows_full_ = true;
-    key = {step.op, kVarious, step.device, kVarious, ""};
+    key = {step.op, kVarious, step.device, kVarious, "", {}};
     found = rows_.find(key);
     if (found != rows_.end()) return found->second;
   }

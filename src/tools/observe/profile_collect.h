@@ -86,7 +86,9 @@ class Collector {
     std::vector<Entry*> entries;  ///< null for steps without a kernel
     Profile::Program* program = nullptr;
   };
-  using Key = std::tuple<std::string, std::string, Device, std::string, std::string>;
+  /// Operation, name, device, kernel, location, and the device kernels that it launches.
+  using Key = std::tuple<std::string, std::string, Device, std::string, std::string,
+                         std::vector<std::string>>;
 
   void add(const RunEvent& event);
   void add(const WaitEvent& event);

@@ -9,6 +9,7 @@
 #include "core/base/event.h"
 #include "core/base/log.h"
 #include "core/base/status.h"
+#include "tools/observe/step_counts.h"
 #include "tools/observe/verdict.h"
 #include "tracefire/device.h"
 #include "tracefire/observe.h"
@@ -16,51 +17,35 @@
 namespace tracefire {
 namespace {
 
-/// How many programs, and steps of them, are counted one by one before they are added up: what the
-/// ledger keeps alive.
-constexpr size_t kMostPrograms = 256;
-constexpr size_t kMostSteps = size_t{1} << 16;
 /// How many rows tell kernels and reasons apart; what comes later is added up for each operation.
 constexpr size_t kMostRows = 4096;
 constexpr const char* kVarious = "(various)";
-
-/// Counts per step of a program, so that a run costs a few additions and no text.
-struct ProgramCounts {
-  std::shared_ptr<const ProgramRecord> program;
-  std::shared_ptr<const std::vector<StepWork>> work;
-  std::vector<uint64_t> runs;
-};
 
 /// A row and what the report asks of it besides.
 struct Entry {
   Proof::Row row;
   Device device;
-  uint8_t placement = kOnDevice;
   std::set<std::string> precisions;  ///< of products on GPUs
 };
 
 /// Rows by operation, device, kernel, placement and reason; so many that memory is bounded.
 class Rows {
  public:
-  void add(const ProgramCounts& counts) {
-    for (size_t i = 0; i < counts.runs.size(); ++i) {
-      const StepRecord& step = counts.program->steps[i];
-      if (counts.runs[i] == 0 || step.kernel.empty()) continue;
-      Entry& entry = find(step);
-      if (entry.row.location.empty()) entry.row.location = step.location;
-      const auto runs = static_cast<double>(counts.runs[i]);
-      entry.row.runs += counts.runs[i];
-      entry.row.flops += runs * (*counts.work)[i].flops;
-      entry.row.bytes += runs * (*counts.work)[i].bytes;
-      if (step.op == "matmul") entry.precisions.insert(counts.program->precision);
-    }
+  void add(const ProgramRecord& program, const StepRecord& step, const StepWork& work,
+           uint64_t runs) {
+    Entry& entry = find(step);
+    if (entry.row.location.empty()) entry.row.location = step.location;
+    entry.row.runs += runs;
+    entry.row.flops += static_cast<double>(runs) * work.flops;
+    entry.row.bytes += static_cast<double>(runs) * work.bytes;
+    if (step.op == "matmul") entry.precisions.insert(program.precision);
   }
   bool dropped_detail() const { return dropped_detail_; }
   auto begin() const { return entries_.begin(); }
   auto end() const { return entries_.end(); }
 
  private:
-  using Key = std::tuple<std::string, Device, std::string, uint8_t, std::string>;
+  using Key = std::tuple<std::string, Device, std::string, Placement, std::string>;
 
   Entry& find(const StepRecord& step) {
     Key key{step.op, step.device, step.kernel, step.placement, step.reason};
@@ -77,12 +62,11 @@ class Rows {
     }
     Entry& entry = entries_[key];
     entry.device = step.device;
-    entry.placement = step.placement;
     entry.row.op = step.op;
     entry.row.device = step.device.str();
     entry.row.kernel = std::get<2>(key);
     entry.row.library = std::move(library);
-    entry.row.placement = kPlacementNames[step.placement];
+    entry.row.placement = step.placement;
     entry.row.reason = std::get<4>(key);
     return entry;
   }
@@ -116,22 +100,7 @@ class Ledger {
     bool dropped_detail = false;
     {
       std::lock_guard<std::mutex> lock(mutex_);
-      auto found = programs_.find(event.work.get());
-      if (found == programs_.end()) {
-        steps_ += event.program->steps.size();
-        if (programs_.size() >= kMostPrograms || steps_ > kMostSteps) {
-          dropped_detail = add_up(event.program->steps.size());
-        }
-        found = programs_.emplace(event.work.get(), ProgramCounts()).first;
-        found->second = {event.program, event.work,
-                         std::vector<uint64_t>(event.program->steps.size())};
-      }
-      std::vector<uint64_t>& counts = found->second.runs;
-      if (event.steps.empty()) {
-        for (uint64_t& runs : counts) runs += event.repeats;
-      } else {
-        for (int32_t step : event.steps) counts[static_cast<size_t>(step)] += event.repeats;
-      }
+      dropped_detail = adding([&](auto each) { counts_.add(event, each); });
       totals_.graph_launches += event.graph_launches;
       if (!event.captured) totals_.runs += event.repeats;
     }
@@ -141,10 +110,17 @@ class Ledger {
   void add(const CopyEvent& event) {
     std::lock_guard<std::mutex> lock(mutex_);
     switch (event.kind) {
-      case CopyKind::kHostToDevice: totals_.copies_in += event.bytes; break;
-      case CopyKind::kDeviceToHost: totals_.copies_out += event.bytes; break;
-      case CopyKind::kSlotRelocation: ++totals_.counted_copies; break;
-      case CopyKind::kDeviceToDevice: break;
+      case CopyKind::kHostToDevice:
+        totals_.copies_in += event.bytes;
+        break;
+      case CopyKind::kDeviceToHost:
+        totals_.copies_out += event.bytes;
+        break;
+      case CopyKind::kSlotRelocation:
+        ++totals_.counted_copies;
+        break;
+      case CopyKind::kDeviceToDevice:
+        break;
     }
   }
 
@@ -155,40 +131,37 @@ class Ledger {
 
   void reset() {
     std::lock_guard<std::mutex> lock(mutex_);
-    programs_.clear();
-    steps_ = 0;
+    counts_.clear();
     rows_ = {};
     totals_ = {};
   }
 
   Proof report() {
     std::unique_lock<std::mutex> lock(mutex_);
-    const bool dropped_detail = add_up(0);
+    const bool dropped_detail = adding([&](auto each) { counts_.drain(each); });
     Proof proof = totals_;
     const Rows rows = rows_;
     lock.unlock();
     if (dropped_detail) say_dropped();
-    bool fell_back = false, products = false;
+    bool products = false;
     std::set<std::string> precisions;
+    WorkByPlace work;
     for (const auto& [key, entry] : rows) {
       proof.rows.push_back(entry.row);
-      fell_back |= entry.placement == kFellBack;
+      work.add(entry.device, entry.row.placement, entry.row.flops);
       products |= !entry.precisions.empty();
-      if (entry.device.kind == Device::kGpu) {
-        proof.gpu_flops += entry.row.flops;
-        precisions.insert(entry.precisions.begin(), entry.precisions.end());
-      } else if (entry.placement == kOnDevice || entry.placement == kFellBack) {
-        proof.cpu_flops += entry.row.flops;
-      } else {
-        proof.cpu_by_choice_flops += entry.row.flops;
-      }
+      if (entry.device.kind != Device::kGpu) continue;
+      precisions.insert(entry.precisions.begin(), entry.precisions.end());
     }
+    proof.gpu_flops = work.gpu_flops;
+    proof.cpu_flops = work.cpu_flops;
+    proof.cpu_by_choice_flops = work.cpu_by_choice_flops;
     // CPUs compute float32 products as IEEE says, whatever GPUs are allowed.
     proof.precision = joined(precisions);
     if (proof.precision.empty() && products) proof.precision = "highest";
     std::stable_sort(proof.rows.begin(), proof.rows.end(),
                      [](const Proof::Row& a, const Proof::Row& b) { return a.flops > b.flops; });
-    proof.verdict = verdict_of(proof.gpu_flops, proof.cpu_flops, fell_back);
+    proof.verdict = work.verdict();
     return proof;
   }
 
@@ -201,19 +174,18 @@ class Ledger {
     Events::instance().subscribe(std::move(subscriber));
   }
 
-  /// Moves the counts of all programs into the rows and lets go of the programs. True where that
-  /// was the first time that a row could not be kept apart.
-  bool add_up(size_t steps_to_come) {
+  /// Runs `work` with what moves counts into rows. True where that was the first time that a row
+  /// could not be kept apart.
+  template <class Work>
+  bool adding(Work work) {
     const bool before = rows_.dropped_detail();
-    for (const auto& [work, counts] : programs_) rows_.add(counts);
-    programs_.clear();
-    steps_ = steps_to_come;
+    work([this](const ProgramRecord& program, const StepRecord& step, const StepWork& step_work,
+                uint64_t runs) { rows_.add(program, step, step_work, runs); });
     return !before && rows_.dropped_detail();
   }
 
   std::mutex mutex_;
-  std::map<const void*, ProgramCounts> programs_;  ///< by the address of their work
-  size_t steps_ = 0;                               ///< of programs_
+  StepCounts counts_;
   Rows rows_;
   Proof totals_;
 };

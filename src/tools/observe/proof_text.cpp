@@ -50,7 +50,7 @@ std::string Proof::str() const {
   };
   add_row("operation", "device", "kernel", "runs", "work", "");
   for (const Row& row : rows) {
-    std::string note = row.placement == "on device" ? "" : row.placement;
+    std::string note = row.placement == Placement::kOnDevice ? "" : to_text(row.placement);
     if (!row.reason.empty()) note += ": " + row.reason;
     if (!row.reason.empty() && !row.location.empty()) note += " (" + row.location + ")";
     add_row(row.op, row.device, row.kernel, std::to_string(row.runs),
@@ -78,7 +78,7 @@ std::string Proof::str() const {
 std::string Proof::json() const {
   nlohmann::ordered_json out;
   out["schema"] = "tracefire.proof/1";
-  out["verdict"] = verdict;
+  out["verdict"] = to_text(verdict);
   out["precision"] = precision;
   out["gpu_flops"] = gpu_flops;
   out["cpu_flops"] = cpu_flops;
@@ -95,7 +95,7 @@ std::string Proof::json() const {
                            {"device", row.device},
                            {"kernel", row.kernel},
                            {"library", row.library},
-                           {"placement", row.placement},
+                           {"placement", to_text(row.placement)},
                            {"reason", row.reason},
                            {"location", row.location},
                            {"runs", row.runs},

@@ -17,9 +17,17 @@ constexpr char kStyle[] =
     "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}"
     "code{font:12px ui-monospace,monospace;overflow-wrap:anywhere}"
     "code.whole{overflow-wrap:normal}"
-    ".v{display:inline-block;padding:.1em .6em;border-radius:.3em;color:#fff}"
-    ".on-gpu{background:#1a7f37}.partly-on-gpu{background:#9a6700}.on-cpu{background:#cf222e}"
-    ".unknown{background:#57606a}svg{width:100%;height:auto}"
+    "code.block{display:block;font-size:13px;line-height:1.5;white-space:pre-wrap;padding:.6em;"
+    "border-radius:.3em;background:#8b949e22}"
+    ".v{display:inline-block;padding:.1em .6em;border-radius:.3em;color:#fff;font-size:.85em;"
+    "background:#57606a}"
+    ".v.on-gpu,.v.gpu-ok,.v.good,.v.healthy{background:#1a7f37}"
+    ".v.partly-on-gpu,.v.gpu-degraded,.v.slow,.v.fair{background:#9a6700}"
+    ".v.on-cpu,.v.gpu-broken,.v.failed,.v.low,.v.idle{background:#cf222e}"
+    "section{border-left:4px solid #8b949e;padding:.1em 1em;margin:1em 0}"
+    "section.error{border-color:#cf222e}section.warning{border-color:#9a6700}"
+    ".axis{display:flex;justify-content:space-between;margin:0;font-size:.8em;opacity:.75}"
+    "section h2{margin-top:.3em}details{margin-top:.6em}svg{width:100%;height:auto}"
     "svg text{font:11px system-ui,sans-serif;fill:currentColor}"
     "@media(max-width:40em){svg text{font-size:20px}}"
     "@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}"
@@ -44,7 +52,7 @@ std::string label(double x, double y, const char* anchor, std::string_view text)
 }  // namespace
 
 std::string page(std::string_view title, const std::string& body) {
-  return "<!doctype html><html lang=en><head><meta charset=utf-8>"
+  return "<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>"
          "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; "
          "style-src 'unsafe-inline'\"><meta name=viewport content='width=device-width'>"
          "<title>" +

@@ -179,6 +179,15 @@ std::string cut_to_width(std::string_view text, size_t columns) {
   return out + "\xE2\x80\xA6";
 }
 
+size_t prefix_of_width(std::string_view text, size_t columns) {
+  size_t end = 0, width = 0;
+  for (size_t at = 0; at < text.size(); end = at) {
+    width += width_of(next_character(text, &at));
+    if (width > columns && end > 0) break;
+  }
+  return end;
+}
+
 std::string ascii_only(std::string_view text) {
   constexpr uint32_t kEllipsis = 0x2026;
   std::string out;

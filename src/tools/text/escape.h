@@ -31,6 +31,9 @@ std::string escape(std::string_view text, Sink sink, size_t limit = std::string:
 size_t display_width(std::string_view text);
 /// The first `columns` columns of a cleaned text; "…" stands for what was cut.
 std::string cut_to_width(std::string_view text, size_t columns);
+/// Bytes of the longest beginning of at most `columns` columns; at least one character of a text
+/// that is not empty.
+size_t prefix_of_width(std::string_view text, size_t columns);
 /// For terminals without UTF-8: "…" becomes "~", every other character beyond ASCII "?".
 std::string ascii_only(std::string_view text);
 

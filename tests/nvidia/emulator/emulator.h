@@ -14,6 +14,8 @@
 //   TF_EMU_NO_SYMBOL  a function that cuGetProcAddress does not know
 //   TF_EMU_CUDNN_CREATE  what cudnnCreate returns             (0)
 //   TF_EMU_CUDNN_WRONG   one element of a convolution is wrong
+//   TF_EMU_READY_KERNELS  the ready kernels as built for the host  (where they were built)
+//   TF_EMU_PRELUDE    device_prelude.h                       (where it was when this was built)
 //   TF_EMU_SLOW_FIRST  cuBLASLt's first algorithm takes some milliseconds
 #pragma once
 

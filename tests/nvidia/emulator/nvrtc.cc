@@ -103,8 +103,10 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char* con
   const std::string base = std::string(dir) + "/k";
   const bool fibers = program->source.find("__sync") != std::string::npos ||
                       program->source.find("__shfl") != std::string::npos;
-  std::ofstream(base + ".cpp") << "#include \"" TF_EMU_PRELUDE "\"\n#define TF_EMU_FIBERS "
-                               << (fibers ? "true" : "false") << "\n#line 1 \"kernels.cu\"\n"
+  const char* const prelude = std::getenv("TF_EMU_PRELUDE");
+  std::ofstream(base + ".cpp") << "#include \"" << (prelude != nullptr ? prelude : TF_EMU_PRELUDE)
+                               << "\"\n#define TF_EMU_FIBERS " << (fibers ? "true" : "false")
+                               << "\n#line 1 \"kernels.cu\"\n"
                                << program->source << trampolines(program->source);
   const std::string command =
       "c++ -std=c++17 -O0 -w -fPIC -shared -fvisibility=hidden -fno-strict-aliasing "

@@ -10,6 +10,7 @@ from keras.src.backend.common import KerasVariable
 from keras.src.backend.common.stateless_scope import StatelessScope
 from keras.src.backend.common.stateless_scope import get_stateless_scope
 from keras_tracefire.src import missing
+from keras_tracefire.src._messages import argument_error
 from keras_tracefire.src.ops._tensor import Tensor
 from keras_tracefire.src.ops._tensor import computes_now
 from keras_tracefire.src.ops._tensor import convert_to_tensor
@@ -72,7 +73,7 @@ def _traced_cond(pred, branches):
     variables = {id(v): v for _, _, updates in looks for v, _ in updates}
     sizes = [len(leaves) for _, leaves, _ in looks]
     if sizes[0] != sizes[1]:
-        raise ValueError(
+        raise argument_error(
             "true_fn and false_fn of `cond` must return the same structure. "
             f"Received: {looks[0][0]} and {looks[1][0]}"
         )
@@ -178,7 +179,7 @@ def _rows(xs, length):
         if length is None:
             length = len(column)
         elif len(column) != length:
-            raise ValueError(
+            raise argument_error(
                 "All inputs must have the same size along the first axis. "
                 f"Received sizes {length} and {len(column)}"
             )
@@ -207,11 +208,11 @@ def vectorized_map(function, elements):
 
 def scan(f, init, xs=None, length=None, reverse=False, unroll=1):
     if not isinstance(unroll, bool) and (not isinstance(unroll, int) or unroll < 1):
-        raise ValueError(
+        raise argument_error(
             f"`unroll` must be a positive integer or a boolean. Received: unroll={unroll}"
         )
     if xs is None and length is None:
-        raise ValueError("Got no `xs` to scan over and `length` not provided.")
+        raise argument_error("Got no `xs` to scan over and `length` not provided.")
     steps = list(_rows(xs, length)) if xs is not None else [None] * int(length)
     carry, outputs = tree.map_structure(_as_tensor, init), []
     for x in reversed(steps) if reverse else steps:
@@ -223,7 +224,7 @@ def scan(f, init, xs=None, length=None, reverse=False, unroll=1):
 
 
 def _as_tensor(x):
-    return convert_to_tensor(x) if isinstance(x, (Tensor, KerasVariable)) else x
+    return convert_to_tensor(x) if isinstance(x, (Tensor, KerasVariable, _core.Variable)) else x
 
 
 def associative_scan(f, elems, reverse=False, axis=0):

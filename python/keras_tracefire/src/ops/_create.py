@@ -5,6 +5,7 @@ import math
 
 from keras.src.backend import config
 from keras.src.backend.common import standardize_dtype
+from keras_tracefire.src._messages import argument_error
 from keras_tracefire.src.ops import _elementwise as ew
 from keras_tracefire.src.ops._shape import broadcast_to
 from keras_tracefire.src.ops._shape import moveaxis
@@ -103,7 +104,7 @@ def _range_length(start, stop, step):
 
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
     if num < 0:
-        raise ValueError(f"`num` must be a non-negative integer. Received: num={num}")
+        raise argument_error(f"`num` must be a non-negative integer. Received: num={num}")
     kinds = [getattr(v, "dtype", type(v)) for v in (start, stop)]
     compute = result_type(*kinds, float)
     dtype = compute if dtype is None else standardize_dtype(dtype)

@@ -6,6 +6,8 @@ import math
 
 from keras.src.backend.common import standardize_dtype
 from keras_tracefire.src import missing
+from keras_tracefire.src._messages import argument_error
+from keras_tracefire.src._messages import dtype_error
 from keras_tracefire.src.ops._tensor import cast
 from keras_tracefire.src.ops._tensor import convert_to_tensor
 from keras_tracefire.src.ops._tensor import is_float
@@ -327,7 +329,7 @@ def sinc(x):
 def ldexp(x1, x2):
     x2 = convert_to_tensor(x2)
     if "int" not in x2.dtype:
-        raise TypeError(f"ldexp exponent must be an integer type. Received: x2 dtype={x2.dtype}")
+        raise dtype_error(f"ldexp exponent must be an integer type. Received: x2 dtype={x2.dtype}")
     return _ops.ldexp(floating(x1), x2)
 
 
@@ -397,7 +399,7 @@ def _bound(value, dtype):
 
 def where(condition, x1=None, x2=None):
     if (x1 is None) != (x2 is None):
-        raise ValueError("`x1` and `x2` either both should be `None` or both should have values.")
+        raise argument_error("`x1` and `x2` either both should be `None` or both should have values.")
     if x1 is None:
         from keras_tracefire.src.ops._index import nonzero
 
@@ -544,7 +546,7 @@ def _euclid(x1, x2):
 def _integer_pair(x1, x2, name):
     x1, x2 = promote(x1, x2)
     if "int" not in x1.dtype:
-        raise TypeError(f"`{name}` needs integers. Received: dtype={x1.dtype}")
+        raise dtype_error(f"`{name}` needs integers. Received: dtype={x1.dtype}")
     shape, dtype = tuple(_ops.add(x1, x2).shape), x1.dtype
     if dtype.startswith("int"):
         # The size of the smallest integer fits the unsigned type only.

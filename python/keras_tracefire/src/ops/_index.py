@@ -4,6 +4,7 @@
 import math
 
 from keras.src.backend.common.backend_utils import canonicalize_axis
+from keras_tracefire.src._messages import argument_error
 from keras_tracefire.src.ops import _elementwise as ew
 from keras_tracefire.src.ops._create import iota
 from keras_tracefire.src.ops._shape import moveaxis
@@ -86,13 +87,13 @@ def argpartition(x, kth, axis=-1):
 def searchsorted(sorted_sequence, values, side="left"):
     sorted_sequence, values = promote(sorted_sequence, values)
     if len(sorted_sequence.shape) != 1:
-        raise ValueError(
+        raise argument_error(
             "`searchsorted` only supports 1-D sorted sequences. "
             "You can use `keras.ops.vectorized_map` to extend it to N-D sequences. "
             f"Received: sorted_sequence.shape={sorted_sequence.shape}"
         )
     if side not in ("left", "right"):
-        raise ValueError(f"`side` must be 'left' or 'right'. Received: side={side!r}")
+        raise argument_error(f"`side` must be 'left' or 'right'. Received: side={side!r}")
     column = reshape(values, tuple(values.shape) + (1,))
     compare = _ops.less if side == "left" else _ops.less_equal
     before = compare(sorted_sequence, column)
@@ -168,7 +169,7 @@ def _diagonal_range(rows, columns, offset):
 def diagonal(x, offset=0, axis1=0, axis2=1):
     x = convert_to_tensor(x)
     if len(x.shape) < 2:
-        raise ValueError(
+        raise argument_error(
             "`diagonal` requires an array of at least two dimensions, "
             f"but `x` is of shape {x.shape}."
         )
@@ -192,7 +193,7 @@ def diag(x, k=0):
     if len(x.shape) == 2:
         return diagonal(x, k)
     if len(x.shape) != 1:
-        raise ValueError(f"`x` must be 1-D or 2-D. Received: shape {x.shape}")
+        raise argument_error(f"`x` must be 1-D or 2-D. Received: shape {x.shape}")
     n = x.shape[0] + abs(k)
     x = pad(x, ((max(k, 0), max(-k, 0)),))  # the value that belongs to each column
     row = _ops.iota(shape=(n, n), axis=0, dtype="int32")
@@ -290,7 +291,7 @@ def unique(
 def correlate(x1, x2, mode="valid"):
     x1, x2 = promote(x1, x2)
     if len(x1.shape) != 1 or len(x2.shape) != 1:
-        raise ValueError(
+        raise argument_error(
             f"`correlate` needs tensors of rank 1. Received shapes {x1.shape} and {x2.shape}"
         )
     if not is_float(x1.dtype):
@@ -307,7 +308,7 @@ def correlate(x1, x2, mode="valid"):
     elif mode == "full":
         left, count = m - 1, n + m - 1
     else:
-        raise ValueError(f"`mode` must be 'valid', 'same' or 'full'. Received: mode={mode!r}")
+        raise argument_error(f"`mode` must be 'valid', 'same' or 'full'. Received: mode={mode!r}")
     long = pad(long, ((left, max(count + m - 1 - left - n, 0)),))
     row = _ops.iota(shape=(count, m), axis=0, dtype="int32")
     column = _ops.iota(shape=(count, m), axis=1, dtype="int32")

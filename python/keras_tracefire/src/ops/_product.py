@@ -5,6 +5,7 @@ import itertools
 import math
 
 from keras.src.backend.common.backend_utils import canonicalize_axis
+from keras_tracefire.src._messages import argument_error
 from keras_tracefire.src.ops import _elementwise as ew
 from keras_tracefire.src.ops._shape import broadcast_to
 from keras_tracefire.src.ops._shape import expand_dims
@@ -46,7 +47,7 @@ def _matrix_product(x1, x2):
 def matmul(x1, x2):
     x1, x2 = _factors(x1, x2)
     if not x1.shape or not x2.shape:
-        raise ValueError(
+        raise argument_error(
             "`matmul` needs operands of rank 1 or more. "
             f"Received: x1.shape={x1.shape}, x2.shape={x2.shape}"
         )
@@ -97,7 +98,7 @@ def _tensordot(x1, x2, axes):
     a, b = [canonicalize_axis(i, r1) for i in a], [canonicalize_axis(i, r2) for i in b]
     sizes = [[x1.shape[i] for i in a], [x2.shape[i] for i in b]]
     if sizes[0] != sizes[1]:
-        raise ValueError(
+        raise argument_error(
             f"The summed axes must have equal sizes. Received sizes {sizes[0]} and {sizes[1]}"
         )
     rest1 = [i for i in range(r1) if i not in a]
@@ -127,7 +128,7 @@ def cross(x1, x2, axisa=-1, axisb=-1, axisc=-1, axis=None):
         axisa = axisb = axisc = axis
     x1, x2 = moveaxis(x1, axisa, -1), moveaxis(x2, axisb, -1)
     if {x1.shape[-1], x2.shape[-1]} - {2, 3}:
-        raise ValueError(
+        raise argument_error(
             "`cross` needs vectors of 2 or 3 elements. "
             f"Received sizes {x1.shape[-1]} and {x2.shape[-1]}"
         )
@@ -155,7 +156,7 @@ def _parse(subscripts, operands):
     given, arrow, result = subscripts.partition("->")
     terms = given.split(",")
     if len(terms) != len(operands):
-        raise ValueError(
+        raise argument_error(
             f"einsum got {len(operands)} operands for the {len(terms)} terms of {subscripts!r}"
         )
     spare = [c for c in map(chr, itertools.chain(range(65, 91), range(97, 123))) if c not in given]
@@ -167,7 +168,7 @@ def _parse(subscripts, operands):
         if "..." in term:
             term = term.replace("...", dots[widest - rank :])
         if len(term) != len(x.shape):
-            raise ValueError(
+            raise argument_error(
                 f"einsum term {term!r} names {len(term)} axes of an operand of shape {x.shape}"
             )
         full.append(term)
@@ -209,7 +210,7 @@ def _contract(x1, t1, x2, t2, keep):
     for x, t in ((x1, t1), (x2, t2)):
         for c, n in zip(t, x.shape):
             if size.get(c, 1) not in (1, n) and n != 1:
-                raise ValueError(f"einsum axis {c!r} has sizes {size[c]} and {n}")
+                raise argument_error(f"einsum axis {c!r} has sizes {size[c]} and {n}")
             size[c] = max(size.get(c, 1), n)
 
     def group(x, t, order):

@@ -4,6 +4,7 @@
 import math
 
 from keras.src.backend.common.backend_utils import canonicalize_axis
+from keras_tracefire.src._messages import argument_error
 from keras_tracefire.src.ops import _elementwise as ew
 from keras_tracefire.src.ops._shape import moveaxis
 from keras_tracefire.src.ops._shape import reshape
@@ -158,7 +159,7 @@ def average(x, axis=None, weights=None):
     weights = cast(weights, dtype)
     if x.shape != weights.shape:
         if axis is None or len(weights.shape) != 1:
-            raise ValueError(
+            raise argument_error(
                 "`weights` must have the shape of `x`, or be of rank 1 with `axis` given. "
                 f"Received: x.shape={x.shape}, weights.shape={weights.shape}, axis={axis}"
             )
@@ -398,7 +399,7 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
 def corrcoef(x):
     x = ew.floating(x)
     if len(x.shape) > 2:
-        raise ValueError(f"`corrcoef` needs a tensor of rank 1 or 2. Received: shape {x.shape}")
+        raise argument_error(f"`corrcoef` needs a tensor of rank 1 or 2. Received: shape {x.shape}")
     rows = reshape(x, (1, -1)) if len(x.shape) == 1 else x
     centered = _ops.sub(rows, _ops.reduce_mean(rows, axes=[1], keepdims=True))
     products = _ops.matmul(centered, centered, transpose_b=True)
@@ -410,7 +411,7 @@ def corrcoef(x):
 
 def bincount(x, weights=None, minlength=0, sparse=False):
     if sparse:
-        raise ValueError("`sparse=True` is not supported with the tracefire backend")
+        raise argument_error("`sparse=True` is not supported with the tracefire backend")
     x = convert_to_tensor(x)
     if is_float(x.dtype):
         raise errors.raised_here(

@@ -4,6 +4,7 @@
 import math
 
 from keras.src.backend.common.backend_utils import canonicalize_axis
+from keras_tracefire.src._messages import argument_error
 from keras_tracefire.src.ops._tensor import convert_to_tensor
 from keras_tracefire.src.ops._tensor import promote
 from tracefire import _core
@@ -50,7 +51,7 @@ def squeeze(x, axis=None):
     axes = [canonicalize_axis(a, len(x.shape)) for a in axes]
     for a in axes:
         if x.shape[a] != 1:
-            raise ValueError(
+            raise argument_error(
                 f"Cannot squeeze axis={a}, because the dimension is not 1. "
                 f"Received: shape={x.shape}"
             )
@@ -120,12 +121,12 @@ def flipud(x):
 def rot90(array, k=1, axes=(0, 1)):
     array = convert_to_tensor(array)
     if len(array.shape) < 2:
-        raise ValueError(
+        raise argument_error(
             "Input array must have at least 2 dimensions. "
             f"Received: array.ndim={len(array.shape)}"
         )
     if len(axes) != 2 or axes[0] == axes[1]:
-        raise ValueError(
+        raise argument_error(
             f"Invalid axes: {axes}. Axes must be a tuple of two different dimensions."
         )
     k %= 4
@@ -195,7 +196,7 @@ def split(x, indices_or_sections, axis=0):
     length = x.shape[axis]
     if isinstance(indices_or_sections, int):
         if length % indices_or_sections:
-            raise ValueError(
+            raise argument_error(
                 f"An axis of size {length} cannot be split into {indices_or_sections} equal parts."
             )
         step = length // indices_or_sections
@@ -282,7 +283,7 @@ def roll(x, shift, axis=None):
 def pad(x, pad_width, mode="constant", constant_values=None):
     x = convert_to_tensor(x)
     if constant_values is not None and mode != "constant":
-        raise ValueError(
+        raise argument_error(
             "Argument `constant_values` can only be provided when `mode == 'constant'`. "
             f"Received: mode={mode}"
         )
@@ -331,7 +332,7 @@ def _padded_rows(length, low, high, mode):
             i %= period
             i = period - i if i >= length else i
         else:
-            raise ValueError(
+            raise argument_error(
                 f"Invalid padding mode: {mode!r}. "
                 "Expected: 'constant', 'edge', 'reflect', 'symmetric' or 'wrap'."
             )
@@ -341,7 +342,7 @@ def _padded_rows(length, low, high, mode):
 
 def meshgrid(*x, indexing="xy"):
     if indexing not in ("xy", "ij"):
-        raise ValueError(f"`indexing` must be 'xy' or 'ij'. Received: indexing={indexing!r}")
+        raise argument_error(f"`indexing` must be 'xy' or 'ij'. Received: indexing={indexing!r}")
     vectors = [ravel(v) for v in x]
     swap = indexing == "xy" and len(vectors) > 1
     order = list(range(len(vectors)))

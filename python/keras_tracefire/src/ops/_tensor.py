@@ -11,6 +11,7 @@ from keras.src.backend.common.name_scope import name_scope as _keras_name_scope
 from keras.src.backend.common.stateless_scope import StatelessScope
 from keras.src.backend.common.symbolic_scope import SymbolicScope
 from keras_tracefire.src import missing
+from keras_tracefire.src._messages import argument_error
 from tracefire import _core
 from tracefire import _ops
 from tracefire import _dtypes
@@ -122,6 +123,8 @@ def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
         dtype = standardize_dtype(dtype)
     if isinstance(x, KerasVariable):
         x = x.value
+    elif isinstance(x, _core.Variable):
+        x = x.read()
     if isinstance(x, Tensor):
         return x if dtype is None or dtype == x.dtype else _ops.cast(x, dtype=dtype)
     if isinstance(x, (bool, int, float)):
@@ -133,12 +136,30 @@ def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
     return _from_host(x, dtype)
 
 
+# Kinds of NumPy arrays that are no tensors.
+_NO_NUMBERS = {"O": "Python objects", "U": "texts", "S": "bytes", "M": "dates", "m": "durations"}
+
+
+def refuse_kind(dtype, what):
+    """An error (TF-E0102) for a dtype of NumPy whose elements are no numbers."""
+    kind = getattr(dtype, "kind", None)
+    if kind in _NO_NUMBERS:
+        raise errors.raised_here(
+            "DTypeMismatch",
+            f"{what} holds {_NO_NUMBERS[kind]} ({dtype})",
+            "numbers or truth values",
+            "Convert it first: array.astype('float32') where it holds numbers, numbers in place of "
+            "texts (keras.utils.to_categorical, np.unique(labels, return_inverse=True))",
+            errors.InvalidArgumentError,
+        )
+
+
 def _from_host(x, dtype):
     """Arrays, nested lists of numbers, data sets of h5py, tensors of other frameworks."""
     import numpy as np
 
     if isinstance(x, KerasTensor):
-        raise ValueError(
+        raise argument_error(
             "A KerasTensor has a shape but no value, so it cannot become a tensor. "
             f"Received: {x}. Expected: an array, a number or a tensor. "
             "Use `keras.ops` functions on KerasTensors, or wrap the code in a layer."
@@ -149,6 +170,7 @@ def _from_host(x, dtype):
             # Read by the engine, which says so where a number does not fit.
             return _core.tensor(x, dtype or _number_type(items))
     array = np.asarray(x)
+    refuse_kind(array.dtype, "an array that was given as a tensor")
     if dtype is None:
         # Integers keep their width. NumPy computes in float64 by habit, Keras in float32.
         dtype = _keras_result_type(array.dtype.name)
@@ -211,7 +233,7 @@ def _endless(what):
 
 
 def _holds_tensors(x):
-    return any(isinstance(i, (Tensor, KerasVariable)) for i in tree.flatten(x))
+    return any(isinstance(i, (Tensor, KerasVariable, _core.Variable)) for i in tree.flatten(x))
 
 
 def _stack_nested(x, dtype):
@@ -318,7 +340,7 @@ def scatter(indices, values, shape):
 
 def scatter_update(inputs, indices, updates, reduction=None):
     if reduction not in (None, "add", "max", "min", "mul"):
-        raise ValueError(
+        raise argument_error(
             f"Unsupported reduction: {reduction!r}. Expected: None, 'add', 'max', 'min' or 'mul'."
         )
     inputs = convert_to_tensor(inputs)
@@ -391,7 +413,7 @@ def _static_indices(indices):
         return [int(i) for i in indices.numpy()] if computes_now() else None
     out = []
     for index in indices:
-        if isinstance(index, (Tensor, KerasVariable)):
+        if isinstance(index, (Tensor, KerasVariable, _core.Variable)):
             if not computes_now():
                 return None
             index = convert_to_tensor(index).item()
@@ -407,6 +429,8 @@ def _dynamic_indices(indices):
 
 def unstack(x, num=None, axis=0):
     x = convert_to_tensor(x)
+    if not x.shape:
+        raise argument_error("A tensor of shape () has no axis to take it apart along.")
     axis = axis % len(x.shape)
     rest = tuple(x.shape[:axis]) + tuple(x.shape[axis + 1 :])
     out = []

@@ -3,6 +3,7 @@
 
 from keras.src import backend
 from keras_tracefire.src import missing
+from keras_tracefire.src._messages import argument_error
 from keras_tracefire.src.ops import _elementwise as ew
 from keras_tracefire.src.ops import _reduce
 from keras_tracefire.src.ops._index import take
@@ -17,7 +18,7 @@ def _images(images, data_format):
     data_format = backend.standardize_data_format(data_format)
     axis = -1 if data_format == "channels_last" else -3
     if len(images.shape) not in (3, 4):
-        raise ValueError(
+        raise argument_error(
             "Invalid images rank: expected rank 3 (single image) or rank 4 (batch of images). "
             f"Received input with shape: images.shape={images.shape}"
         )

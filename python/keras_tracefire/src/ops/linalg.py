@@ -5,6 +5,7 @@ import math
 
 from keras.src.backend.common.backend_utils import canonicalize_axis
 from keras_tracefire.src import missing
+from keras_tracefire.src._messages import argument_error
 from keras_tracefire.src.ops import _elementwise as ew
 from keras_tracefire.src.ops import _reduce
 from keras_tracefire.src.ops._shape import reshape
@@ -30,7 +31,7 @@ def norm(x, ord=None, axis=None, keepdims=False):
         return _vector_norm(x, 2 if ord is None else ord, axes, keepdims)
     if len(axes) == 2:
         return _matrix_norm(x, ord, axes, keepdims)
-    raise ValueError(f"`axis` must name one or two axes. Received: axis={axis}")
+    raise argument_error(f"`axis` must name one or two axes. Received: axis={axis}")
 
 
 def _vector_norm(x, ord, axes, keepdims):
@@ -46,7 +47,7 @@ def _vector_norm(x, ord, axes, keepdims):
     if ord == 0:
         return _reduce.sum(ew.where(ew.not_equal(x, 0.0), 1.0, 0.0), axes, keepdims)
     if isinstance(ord, str):
-        raise ValueError(f"Invalid `ord` argument for vector norm. Received: ord={ord}")
+        raise argument_error(f"Invalid `ord` argument for vector norm. Received: ord={ord}")
     return ew.power(_reduce.sum(ew.power(size, float(ord)), axes, keepdims), 1.0 / ord)
 
 
@@ -64,7 +65,7 @@ def _matrix_norm(x, ord, axes, keepdims):
         return reshape(out, [n for i, n in enumerate(x.shape) if i not in axes])
     if ord in (2, -2, "nuc"):
         raise missing.function("linalg", "svd")
-    raise ValueError(f"Invalid `ord` argument for matrix norm. Received: ord={ord}")
+    raise argument_error(f"Invalid `ord` argument for matrix norm. Received: ord={ord}")
 
 
 def qr(x, mode="reduced"):
@@ -72,7 +73,7 @@ def qr(x, mode="reduced"):
     import numpy as np
 
     if mode not in {"reduced", "complete"}:
-        raise ValueError(
+        raise argument_error(
             "`mode` argument value not supported. Expected one of {'reduced', 'complete'}. "
             f"Received: mode={mode}"
         )

@@ -4,6 +4,7 @@
 import math
 
 from keras_tracefire.src import missing
+from keras_tracefire.src._messages import argument_error
 from keras_tracefire.src.ops import _elementwise as ew
 from keras_tracefire.src.ops import _reduce
 from keras_tracefire.src.ops._index import histogram  # noqa: F401
@@ -62,7 +63,7 @@ def _segment(reduction, empty):
         del sorted
         data, ids = convert_to_tensor(data), indices_of(segment_ids)
         if num_segments is None:
-            raise ValueError(
+            raise argument_error(
                 "Argument `num_segments` must be set when using the tracefire backend. "
                 "Received: num_segments=None"
             )
@@ -104,9 +105,9 @@ segment_min = _segment("min", _highest)
 def cdist(x, y):
     x, y = ew.floating(x), ew.floating(y)
     if len(x.shape) < 2 or len(y.shape) < 2:
-        raise ValueError("`cdist` inputs must have rank >= 2")
+        raise argument_error("`cdist` inputs must have rank >= 2")
     if x.shape[-1] != y.shape[-1]:
-        raise ValueError("Last dimension of inputs to `cdist` must match")
+        raise argument_error("Last dimension of inputs to `cdist` must match")
     gaps = ew.subtract(expand_dims(x, -2), expand_dims(y, -3))
     return ew.sqrt(_reduce.sum(ew.square(gaps), axis=-1))
 

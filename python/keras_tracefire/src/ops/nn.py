@@ -8,6 +8,7 @@ import math
 from keras.src import backend
 from keras.src.backend.common import standardize_dtype
 from keras_tracefire.src import missing
+from keras_tracefire.src._messages import argument_error
 from keras_tracefire.src.ops import _elementwise as ew
 from keras_tracefire.src.ops import _reduce
 from keras_tracefire.src.ops._create import tri
@@ -180,7 +181,7 @@ def gelu(x, approximate=True):
 def glu(x, axis=-1):
     x = ew.floating(x)
     if x.shape[axis] % 2:
-        raise ValueError(
+        raise argument_error(
             f"axis size must be divisible by 2. Received: shape={x.shape}, axis={axis}"
         )
     a, b = split(x, 2, axis)
@@ -221,7 +222,7 @@ def sparsemax(x, axis=-1):
 
 def one_hot(x, num_classes, axis=-1, dtype=None, sparse=False):
     if sparse:
-        raise ValueError("`sparse=True` is not supported with the tracefire backend")
+        raise argument_error("`sparse=True` is not supported with the tracefire backend")
     x = indices_of(x)
     axis = axis if axis >= 0 else axis + len(x.shape) + 1
     dtype = standardize_dtype(dtype or backend.floatx())
@@ -237,7 +238,7 @@ def multi_hot(x, num_classes, axis=-1, dtype=None, sparse=False):
 
 def _check_loss_operands(target, output, output_rank_only=False):
     if len(output.shape) < 1 or (not output_rank_only and len(target.shape) < 1):
-        raise ValueError(
+        raise argument_error(
             "Arguments `target` and `output` must be at least rank 1. "
             f"Received: target.shape={target.shape}, output.shape={output.shape}"
         )
@@ -245,7 +246,7 @@ def _check_loss_operands(target, output, output_rank_only=False):
     if tuple(target.shape) != tuple(expected):
         same = "the same shape"
         same += " up until the last dimension" if output_rank_only else ""
-        raise ValueError(
+        raise argument_error(
             f"Arguments `target` and `output` must have {same}. "
             f"Received: target.shape={target.shape}, output.shape={output.shape}"
         )
@@ -286,7 +287,7 @@ def sparse_categorical_crossentropy(target, output, from_logits=False, axis=-1):
 def binary_crossentropy(target, output, from_logits=False):
     target, output = convert_to_tensor(target), ew.floating(output)
     if tuple(target.shape) != tuple(output.shape):
-        raise ValueError(
+        raise argument_error(
             "Arguments `target` and `output` must have the same shape. "
             f"Received: target.shape={target.shape}, output.shape={output.shape}"
         )
@@ -335,7 +336,7 @@ def batch_normalization(x, mean, variance, axis, offset=None, scale=None, epsilo
 def psnr(x1, x2, max_val):
     x1, x2 = convert_to_tensor(x1), convert_to_tensor(x2)
     if x1.shape != x2.shape:
-        raise ValueError(
+        raise argument_error(
             f"Input shapes {x1.shape} and {x2.shape} must match for PSNR calculation."
         )
     mse = _reduce.mean(ew.square(ew.subtract(x1, x2)))
@@ -356,7 +357,7 @@ def dot_product_attention(
 ):
     query, key, value = (convert_to_tensor(t) for t in (query, key, value))
     if {len(query.shape), len(key.shape), len(value.shape)} != {4}:
-        raise ValueError(
+        raise argument_error(
             "`dot_product_attention` only supports 4D inputs. "
             f"Received: query.shape={query.shape}, key.shape={key.shape}, "
             f"value.shape={value.shape}."

@@ -13,7 +13,7 @@ constexpr int kMaxRounds = 16;
 /// part of a fused loop.
 Result<bool> expands(const Graph& graph, const Node& node, const CompileOptions& options) {
   if (!expansion(node) || node_kind(node) != NodeKind::kKernel) return false;
-  if (options.fuse && expansion_fuses(node)) return true;
+  if (options.optimize && expansion_fuses(node)) return true;
   TF_ASSIGN(const Choice choice, choose_kernel(graph, node, node.device, options));
   return choice.kernel == nullptr;
 }

@@ -90,34 +90,4 @@ void choose_slots(Program* program) {
   }
 }
 
-void find_waits(Program* program) {
-  const auto elsewhere = [&](const Step& a, const Step& b) {
-    return a.device != b.device || a.lane != b.lane;
-  };
-  for (size_t s = 0; s < program->steps.size(); ++s) {
-    Step& step = program->steps[s];
-    const auto wait = [&](int32_t other) {
-      if (other < 0 || !elsewhere(program->steps[static_cast<size_t>(other)], step)) return;
-      auto& waits = step.waits;
-      if (std::find(waits.begin(), waits.end(), other) == waits.end()) waits.push_back(other);
-    };
-    for (int32_t value : step.inputs) {
-      wait(at(program, value).first_step);
-      wait(at(program, root(*program, value)).first_step);
-    }
-    // What is written over a variable's old value waits for its readers.
-    for (int32_t value : step.outputs) {
-      const int32_t slot = at(program, value).in_slot;
-      if (slot < 0) continue;
-      const int32_t old = program->params[static_cast<size_t>(slot)];
-      for (size_t r = 0; r < s; ++r) {
-        for (int32_t input : program->steps[r].inputs) {
-          if (root(*program, input) == old) wait(static_cast<int32_t>(r));
-        }
-      }
-    }
-    std::sort(step.waits.begin(), step.waits.end());
-  }
-}
-
 }  // namespace tracefire

@@ -37,7 +37,6 @@ class Planner {
     }
     find_lives(program_.get());
     choose_slots(program_.get());
-    find_waits(program_.get());
     find_size_reads(program_.get());
     find_checks(program_.get());
     judge_capture(program_.get());

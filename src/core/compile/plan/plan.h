@@ -22,8 +22,6 @@ void find_lives(Program* program);
 /// Decides which values are written straight into the buffer of their variable (in_slot): every
 /// other reader of the old value runs before, or is the step itself and reads element by element.
 void choose_slots(Program* program);
-/// Steps of other lanes that must be done before each step.
-void find_waits(Program* program);
 /// Reads of data-dependent sizes.
 void find_size_reads(Program* program);
 /// Steps with data checks that each result depends on.

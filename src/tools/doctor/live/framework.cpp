@@ -160,6 +160,7 @@ void try_frameworks(const Root& root, const Survey& survey, const std::string& f
           (!framework.empty() && framework != fw.id))
         continue;
       if ((any_active && !surveyed.env.active) || tried == kMaxFrameworks) continue;
+      if (!surveyed.env.stray.empty() && !surveyed.env.active) continue;
       ++tried;
       try_one(survey, surveyed, fw, out);
     }

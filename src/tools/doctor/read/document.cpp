@@ -7,7 +7,7 @@ namespace tracefire::doctor {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;  // finds keys in short time, however many a hostile text has
 
 constexpr size_t kMaxValues = 20000;
 constexpr int kMaxDepth = 32;
@@ -29,6 +29,7 @@ void flatten(const Json& value, const std::string& path, int depth, Document* ou
     }
     return;
   }
+  if (value.is_array() && value.empty()) out->values.emplace_back(path, "[]");
   if (value.is_array()) {
     for (size_t i = 0; i < value.size(); ++i) {
       std::string name = text_of(value[i], "name");
@@ -45,13 +46,23 @@ void flatten(const Json& value, const std::string& path, int depth, Document* ou
 
 }  // namespace
 
-std::optional<Document> parse_document(std::string_view text) {
+bool too_deep(std::string_view text) {
   int depth = 0;
-  for (char c : text) {
+  bool inside = false;  // a string, whose brackets do not count
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (inside && c == '\\') ++i;
+    if (c == '"') inside = !inside;
+    if (inside) continue;
     if (c == '{' || c == '[') ++depth;
     if (c == '}' || c == ']') --depth;
-    if (depth > 200) return std::nullopt;
+    if (depth > 200) return true;
   }
+  return false;
+}
+
+std::optional<Document> parse_document(std::string_view text) {
+  if (too_deep(text)) return std::nullopt;
   Json parsed = Json::parse(text, nullptr, false);
   if (parsed.is_discarded() || !parsed.is_object()) return std::nullopt;
   if (auto it = parsed.find("manifest"); it != parsed.end() && it->is_object()) {

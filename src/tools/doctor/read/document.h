@@ -21,6 +21,9 @@ struct Document {
   std::vector<std::pair<std::string, std::string>> values;
 };
 
+/// True where JSON nests deeper than any document of ours: a parser would run out of stack.
+bool too_deep(std::string_view text);
+
 /// Nothing where the text is no JSON object. A manifest inside another document ("manifest") is
 /// taken out of it. Depth is bounded.
 std::optional<Document> parse_document(std::string_view text);

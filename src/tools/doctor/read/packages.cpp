@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tools/doctor/read/document.h"
 #include "tools/doctor/text.h"
 #include "tools/doctor/version.h"
 
@@ -19,14 +20,10 @@ std::string text_of(const Json& object, const char* key) {
 
 /// Depth is bounded, so that a hostile file cannot use up the stack.
 Json parse_json(std::string_view text) {
-  int depth = 0;
-  for (char c : text) {
-    if (c == '{' || c == '[') ++depth;
-    if (c == '}' || c == ']') --depth;
-    if (depth > 64) return Json();
-  }
+  if (too_deep(text)) return Json();
   Json parsed = Json::parse(text, nullptr, false);
-  return parsed.is_discarded() ? Json() : parsed;
+  if (parsed.is_discarded()) parsed = Json();
+  return parsed;
 }
 
 /// Value of "name = 'x'", "('name', 'x')" or "\"name\": 'x'"; quotes removed. "" where it is not.

@@ -7,7 +7,7 @@ namespace tracefire::doctor {
 
 namespace {
 
-constexpr size_t kMaxRows = 256;
+constexpr size_t kMaxRows = 2048;
 
 std::string without_unit(std::string_view value) {
   std::string_view text = trim(value);
@@ -41,6 +41,29 @@ std::vector<SmiRow> parse_smi_csv(std::string_view text) {
     rows.push_back(std::move(row));
   }
   return rows;
+}
+
+std::string row_gpu(const SmiRow& row) {
+  for (const char* key : {"uuid", "gpu_uuid", "pci.bus_id", "index"})
+    if (auto it = row.find(key); it != row.end() && !it->second.empty() && it->second[0] != '[')
+      return it->second;  // "[N/A]" names none
+  return "";
+}
+
+std::vector<SmiRow> latest_rows(const std::vector<SmiRow>& rows) {
+  std::vector<SmiRow> out;
+  std::map<std::string, size_t> places;
+  for (const SmiRow& row : rows) {
+    const std::string gpu = row_gpu(row);
+    auto it = gpu.empty() ? places.end() : places.find(gpu);
+    if (it == places.end()) {
+      if (!gpu.empty()) places[gpu] = out.size();
+      out.push_back(row);
+      continue;
+    }
+    for (const auto& [key, value] : row) out[it->second][key] = value;
+  }
+  return out;
 }
 
 std::vector<SmiEntry> parse_smi_q(std::string_view text) {

@@ -14,8 +14,18 @@ namespace tracefire::doctor {
 using SmiRow = std::map<std::string, std::string>;
 
 /// `--query-gpu=… --format=csv` and `--query-compute-apps=…`. A second header in the text begins a
-/// new table. At most 256 rows.
+/// new table. At most 2048 rows.
 std::vector<SmiRow> parse_smi_csv(std::string_view text);
+/// One row a GPU of rows that were taken again and again (nvidia-smi -l 1) or as several tables:
+/// what was read last. Rows that do not say which GPU they are of stay as they are.
+std::vector<SmiRow> latest_rows(const std::vector<SmiRow>& rows);
+/// Which GPU a row is of: its UUID, PCI address or index, "" where it says none.
+std::string row_gpu(const SmiRow& row);
+/// One row a GPU of rows that were taken again and again (nvidia-smi -l 1) or as several tables:
+/// what was read last. Rows that do not say which GPU they are of stay as they are.
+std::vector<SmiRow> latest_rows(const std::vector<SmiRow>& rows);
+/// Which GPU a row is of: its UUID, PCI address or index, "" where it says none.
+std::string row_gpu(const SmiRow& row);
 
 /// One "key : value" of `nvidia-smi -q`.
 struct SmiEntry {

@@ -4,32 +4,6 @@
 #include <algorithm>
 
 namespace tracefire::monitor {
-namespace {
-
-const char* sequence(Style style) {
-  switch (style) {
-    case Style::kPlain:
-      return "";
-    case Style::kBold:
-      return "\033[1m";
-    case Style::kDim:
-      return "\033[2m";
-    case Style::kGood:
-      return "\033[32m";
-    case Style::kWarn:
-      return "\033[33m";
-    case Style::kBad:
-      return "\033[1;31m";
-    case Style::kAccent:
-      return "\033[36m";
-    case Style::kSelected:
-      return "\033[7m";
-  }
-  return "";
-}
-
-}  // namespace
-
 Line& Line::add(std::string_view text, Style style) {
   spans_.push_back({style, escape(text, Sink::kTerminal)});
   width_ += display_width(spans_.back().text);
@@ -67,8 +41,7 @@ std::string Line::text(size_t columns, bool color, bool unicode) const {
     std::string piece = cut_to_width(span.text, left);
     left -= std::min(left, display_width(piece));
     if (!unicode) piece = ascii_only(piece);
-    const char* begin = color ? sequence(span.style) : "";
-    out += begin + piece + (*begin == '\0' ? "" : "\033[0m");
+    out += text::styled(span.style, piece, color);
   }
   if (!color) {
     while (!out.empty() && out.back() == ' ') out.pop_back();

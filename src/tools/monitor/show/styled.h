@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "tools/monitor/show/escape.h"
+#include "tools/text/layout.h"
 
 namespace tracefire::monitor {
 
-enum class Style { kPlain, kBold, kDim, kGood, kWarn, kBad, kAccent, kSelected };
+using text::Style;
 
 struct Span {
   Style style;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the program with the engine has beside the tools.
-#include "tools/cli/product.h"
+#include "tools/cli/edition.h"
 
 #include "tracefire/config.h"
 #include "tracefire/observe.h"
@@ -10,7 +10,7 @@ namespace tracefire::cli {
 Command demo_command();
 Command devices_command();
 Command profile_command();
-ProductTrial try_product(const std::string& version);
+MatmulTrial try_matmul(const std::string& version);
 
 namespace {
 
@@ -18,8 +18,8 @@ std::vector<Command> engine_commands() {
   return {demo_command(), devices_command(), profile_command()};
 }
 
-std::vector<ProductLibrary> libraries() {
-  std::vector<ProductLibrary> out;
+std::vector<EngineLibrary> libraries() {
+  std::vector<EngineLibrary> out;
   for (LibraryDescription& library : list_libraries()) {
     out.push_back({std::move(library.name), std::move(library.version), std::move(library.path)});
   }
@@ -28,14 +28,15 @@ std::vector<ProductLibrary> libraries() {
 
 }  // namespace
 
-const Product& product() {
-  static const Product with_engine = {
+const Edition& edition() {
+  static const Edition with_engine = {
       true,
       TRACEFIRE_HAS_CUDA != 0,
       "deep learning that can prove where it ran",
       "Tracefire traces every computation into a graph, compiles it, places it on a GPU or the CPU "
       "and runs it; what ran where is recorded and can be proven.",
-      {{"tracefire devices",
+      {{"tracefire demo", "Trains a small network here and says where it ran."},
+       {"tracefire devices",
         "What work can run on here, and if that is no GPU, why and what helps."},
        {"tracefire explain TF-E0101", "What an error means and what to do about it."}},
       &engine_commands,
@@ -43,7 +44,7 @@ const Product& product() {
       [](const std::string& commit) {
         return manifest({commit, {}, true});
       },
-      &try_product,
+      &try_matmul,
       &why_no_gpu};
   return with_engine;
 }

@@ -72,24 +72,41 @@ struct Program {
   }
 };
 
+/// The words of the command line; those of a program that is called `tracefire-doctor`, as a link
+/// or a copy may be, begin with `doctor`.
+std::vector<char*> words_given(std::vector<Command>& commands, int argc, char** argv) {
+  std::vector<char*> words(argv, argv + argc);
+  constexpr std::string_view kBeginning = "tracefire-";
+  std::string_view name = argc > 0 ? argv[0] : "";
+  name.remove_prefix(name.find_last_of('/') + 1);  // of no slash: npos + 1 is 0
+  if (!name.starts_with(kBeginning) || (argc > 1 && argv[1] == std::string_view("--version"))) {
+    return words;
+  }
+  name.remove_prefix(kBeginning.size());
+  for (Command& command : commands) {
+    if (command.name == name) words.insert(words.begin() + 1, command.name.data());
+  }
+  return words;
+}
+
 /// The words for the parser, and those that a command with reads_own_words gets.
 struct Words {
   std::vector<char*> parsed;
   std::vector<std::string> own;
 };
 
-Words divide(const std::vector<Command>& commands, int argc, char** argv) {
+Words divide(const std::vector<Command>& commands, const std::vector<char*>& given) {
   Words words;
   const Command* command = nullptr;
   bool value = false;  // of the option before
-  for (int i = 0; i < argc; ++i) {
-    const std::string_view word = argv[i];
+  for (size_t i = 0; i < given.size(); ++i) {
+    const std::string_view word = given[i];
     const bool common = word == "--color" || word == "--set";
     if (i == 0 || value) {
-      words.parsed.push_back(argv[i]);
+      words.parsed.push_back(given[i]);
       value = false;
     } else if (command == nullptr || !command->reads_own_words) {
-      words.parsed.push_back(argv[i]);
+      words.parsed.push_back(given[i]);
       value = command == nullptr && (common || word == "--write-manual");
       if (command != nullptr || value || word.substr(0, 1) == "-") continue;
       for (const Command& one : commands) {
@@ -97,7 +114,7 @@ Words divide(const std::vector<Command>& commands, int argc, char** argv) {
       }
     } else if (common || word == "-h" || word == "--help" || word == "--man" ||
                word.rfind("--color=", 0) == 0 || word.rfind("--set=", 0) == 0) {
-      words.parsed.push_back(argv[i]);
+      words.parsed.push_back(given[i]);
       value = common;
     } else {
       words.own.emplace_back(word);
@@ -135,6 +152,22 @@ void refuse_extras(const Manual& manual, const CommandPage& page,
       wrong_usage("there is no command ", shown, ".", did_you_mean(word, names));
     }
     wrong_usage("the argument ", shown, " is one too many.");
+  }
+}
+
+/// Flags that were given a value: `--json=1` means nothing, and `--json=0` the opposite.
+void refuse_values_of_flags(const CommandPage& page, const std::vector<char*>& words) {
+  for (const std::string_view word : words) {
+    if (word == "--") return;
+    const size_t equals = word.find('=');
+    if (!word.starts_with("--") || equals == std::string_view::npos) continue;
+    for (const OptionPage& option : page.options) {
+      const bool named = std::find(option.names.begin(), option.names.end(),
+                                   word.substr(0, equals)) != option.names.end();
+      if (named && option.value.empty()) {
+        wrong_usage("the option ", word.substr(0, equals), " takes no value.");
+      }
+    }
   }
 }
 
@@ -188,6 +221,13 @@ int run(Program& program, Console& console, const BuildInfo& build, const Manual
     console.print(man_page(manual, page));
     return kSuccess;
   }
+  if (chosen >= 0 && (program.version || !program.manual_folder.empty())) {
+    wrong_usage(program.version ? "--version" : "--write-manual", " stands alone, without '",
+                page.name, "'.");
+  }
+  if (program.version && !program.manual_folder.empty()) {
+    wrong_usage("--version and --write-manual exclude each other.");
+  }
   if (program.version) {
     console.print(std::string("tracefire ") + build.version + "\n");
     return kSuccess;
@@ -218,7 +258,7 @@ int parse_and_run(int argc, char** argv, Console& console, const BuildInfo& buil
     *name = chosen < 0 ? "" : program.commands[static_cast<size_t>(chosen)].name;
     return *manual.find(*name);
   };
-  Words words = divide(program.commands, argc, argv);
+  const Words words = divide(program.commands, words_given(program.commands, argc, argv));
   try {
     try {
       program.app.parse(static_cast<int>(words.parsed.size()), words.parsed.data());
@@ -226,6 +266,7 @@ int parse_and_run(int argc, char** argv, Console& console, const BuildInfo& buil
       wrong_usage(words_of(failure, chosen_page()));
     }
     const CommandPage& page = chosen_page();
+    refuse_values_of_flags(page, words.parsed);
     const int status = run(program, console, build, manual, page, words.own);
     console.flush();
     return status;
@@ -264,6 +305,17 @@ CLI::Option* add_number(CLI::App& app, const std::string& name, int64_t& target,
     target = value;
   };
   return app.add_option_function<std::string>(name, read, text)->type_name("N")->take_last();
+}
+
+CLI::Option* add_path(CLI::App& app, const std::string& name, std::string& target,
+                      const std::string& type, const std::string& text) {
+  return app.add_option(name, target, text)
+      ->type_name(type)
+      ->take_last()
+      ->check([name](const std::string& given) {
+        if (given.empty()) wrong_usage(name, " was given ''. A name was expected.");
+        return std::string();
+      });
 }
 
 CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& target,

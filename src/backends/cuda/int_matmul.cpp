@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of whole numbers, by kernels/product.cu.
+// Products of whole numbers, by kernels/int_matmul.cu.
 #include <algorithm>
 #include <string>
 
@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kTile = 16;
 constexpr int64_t kMostBlocks = 65535;  // along the second axis of a grid
 
-/// As `struct Product` of kernels/product.cu.
+/// As `struct Product` of kernels/int_matmul.cu.
 struct Product {
   int64_t m = 1, n = 1, k = 1, batch = 1;
   int64_t a_row = 1, a_column = 1, b_row = 1, b_column = 1;
@@ -70,7 +70,7 @@ BoundLaunch bind_product(const NodeView& node, CudaDevice& device) {
 
 }  // namespace
 
-std::vector<KernelSpec> product_kernels() {
+std::vector<KernelSpec> int_matmul_kernels() {
   return {{"matmul", "cuda_product", accept_product, bind_product}};
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/event.h"
-#include "tools/cli/product_trial.h"
+#include "tools/cli/matmul_trial.h"
 #include "tracefire/config.h"
 #include "tracefire/ops.h"
 #include "tracefire/tensor.h"
@@ -81,7 +81,7 @@ class Watch {
   int subscription_ = -1;
 };
 
-void run(ProductTrial* trial) {
+void run(MatmulTrial* trial) {
   using Clock = std::chrono::steady_clock;
   const std::vector<int64_t> sizes = {kProductSize, kProductSize};
   const std::vector<float> a = numbers(1), b = numbers(2);
@@ -109,8 +109,8 @@ void run(ProductTrial* trial) {
 
 }  // namespace
 
-ProductTrial try_product(const std::string& version) {
-  ProductTrial trial;
+MatmulTrial try_matmul(const std::string& version) {
+  MatmulTrial trial;
   trial.framework = "Tracefire " + version;
   try {
     run(&trial);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/cli/product_trial.h"
+#include "tools/cli/matmul_trial.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -8,12 +8,6 @@
 #include "health_table.h"  // generated from schema/health.json
 
 namespace tracefire::cli {
-namespace {
-
-/// Lanes of float32 of one multiprocessor.
-int lanes(int capability) { return capability < 86 ? 64 : 128; }
-
-}  // namespace
 
 double peak_of(const std::string& device) {
   std::string lower = device;
@@ -29,18 +23,18 @@ double peak_of(const std::string& device) {
   size_t index = 0;
   for (const nvidia::Gpu& gpu : nvidia::Stack::instance().inventory().gpus) {
     if (index++ != wanted) continue;
-    return 2e3 * gpu.clock_khz * gpu.multiprocessors * lanes(gpu.capability);
+    return gpu.peak_flops_f32();
   }
   return 0;
 }
 
-const char* ProductTrial::grade() const {
+const char* MatmulTrial::grade() const {
   if (!problem.empty()) return "failed";
   if (peak <= 0) return "unknown";
   return flops_per_second < health::kProductSlow * peak ? "slow" : "good";
 }
 
-std::string ProductTrial::words() const {
+std::string MatmulTrial::words() const {
   if (!problem.empty()) return framework + ": " + problem + ".";
   char text[256];
   std::snprintf(text, sizeof text, ": %.3g TFLOP/s on ", flops_per_second / 1e12);

@@ -8,7 +8,7 @@ namespace tracefire::cli {
 
 inline constexpr int kProductSize = 5000;  ///< rows and columns
 
-struct ProductTrial {
+struct MatmulTrial {
   std::string framework;  ///< "Tracefire 0.1.0"
   std::string device;     ///< as the framework reports it: "/GPU:0", "cuda:0"
   std::string placement;  ///< the line of its placement log; empty where it has none

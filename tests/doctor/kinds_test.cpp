@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From kind to rule to fixture: no kind of fault without a rule that finds it, no rule without a
+// tree that shows it.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "doctor/fixture.h"
+#include "tools/doctor/data.h"
+
+namespace tracefire::test {
+
+namespace {
+
+/// The kinds that were collected from public reports of GPUs that were not used.
+const std::vector<std::string> kReported = {"cpu-only-wheel",
+                                            "cpu-only-conda-build",
+                                            "native-windows",
+                                            "python-too-new",
+                                            "python-too-old",
+                                            "pip-cuda-libs-missing",
+                                            "lib-not-on-path",
+                                            "lib-wrong-major",
+                                            "ldpath-shadow",
+                                            "cudnn-minor",
+                                            "cudnn-major",
+                                            "driver-too-old",
+                                            "forward-compat-804",
+                                            "libcuda-duplicate",
+                                            "driver-lib-mismatch",
+                                            "nouveau-loaded",
+                                            "nova-loaded",
+                                            "secure-boot",
+                                            "kernel-module-missing",
+                                            "container-no-gpu",
+                                            "toolkit-missing",
+                                            "cgroup-devices-lost",
+                                            "wsl-wrong-driver",
+                                            "wsl-no-driver",
+                                            "wsl-driver-old",
+                                            "wsl-docker",
+                                            "mig-one-instance",
+                                            "mig-bad-id",
+                                            "mig-no-instance",
+                                            "uvm-missing",
+                                            "dev-permissions",
+                                            "compute-mode-exclusive",
+                                            "vgpu",
+                                            "fabric-manager",
+                                            "xid-79",
+                                            "power-supply",
+                                            "ecc-uncorrectable",
+                                            "gpu-memory-held",
+                                            "cc-too-old",
+                                            "cc-too-new",
+                                            "open-modules-needed",
+                                            "bios-bar",
+                                            "driver-unsupported-gpu",
+                                            "jax-plugin-mismatch",
+                                            "jax-lib-outdated",
+                                            "jax-backend-error",
+                                            "two-frameworks",
+                                            "libdevice-missing",
+                                            "ptxas-missing",
+                                            "numpy-abi",
+                                            "soft-placement",
+                                            "input-bound",
+                                            "profiler-permission",
+                                            "optimus-off",
+                                            "benign-noise",
+                                            "cuda-visible-devices",
+                                            "tiny-workload",
+                                            "aarch64-cpu-wheel",
+                                            "pcie-link",
+                                            "throttle",
+                                            "docker-snap",
+                                            "log-says-too-little",
+                                            "jax-cpu-platform-forced",
+                                            "cudnn-clobber",
+                                            "driver-new-gpu-old-cuda",
+                                            "wrong-interpreter",
+                                            "rocm",
+                                            "apple",
+                                            "jax-windows",
+                                            "cublas-corruption-warning",
+                                            "nvml-header-mismatch",
+                                            "cudnn-not-initialized",
+                                            "persistence-off",
+                                            "ptx-jit-slow-start",
+                                            "log-noise-driver-hint",
+                                            "nondeterminism"};
+
+/// Of a fixture that shows a kind: its id. Faults come before notes.
+std::map<std::string, std::vector<std::string>> shown() {
+  std::map<std::string, std::vector<std::string>> out;
+  for (const Fixture& fixture : all_fixtures())
+    for (const char* list : {"finding_kinds", "notes"})
+      if (fixture.expect.contains(list))
+        for (const auto& kind : fixture.expect[list])
+          out[kind.get<std::string>()].push_back(fixture.id);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("doctor: every kind has a rule, and every rule a tree that shows it") {
+  const doctor::Data data;
+  std::set<std::string> ruled;
+  for (const doctor::Json& rule : data.rules()) ruled.insert(doctor::text_of(rule, "kind"));
+  const auto fixtures = shown();
+  CHECK(kReported.size() == 76);
+  for (const std::string& kind : kReported) {
+    CHECK_MESSAGE(ruled.count(kind) == 1, kind << " has no rule");
+    CHECK_MESSAGE(fixtures.count(kind) == 1, kind << " has no fixture");
+  }
+  for (const std::string& kind : ruled)
+    CHECK_MESSAGE(fixtures.count(kind) == 1, kind << " has a rule and no fixture");
+  for (const auto& [kind, names] : fixtures)
+    CHECK_MESSAGE(ruled.count(kind) == 1, kind << " of " << names[0] << " has no rule");
+}
+
+TEST_CASE("doctor: what runs are like is told by several sources") {
+  // Kinds that show while a program runs: by samples, by a proof, by the monitor.
+  const auto fixtures = shown();
+  for (const char* kind : {"input-bound", "tiny-workload"})
+    CHECK_MESSAGE(fixtures.at(kind).size() >= 3, kind);
+}
+
+}  // namespace tracefire::test
