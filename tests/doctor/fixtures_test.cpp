@@ -227,8 +227,8 @@ void add_layouts(std::vector<Change>* out) {
                     return true;
                   }});
   out->push_back({" as the active one by PATH", [](Fixture* fixture) {
-                    if (!alone(*fixture) || fixture->env.count("VIRTUAL_ENV") != 0 ||
-                        fixture->env.count("PATH") != 0)
+                    if (!alone(*fixture) || about_python(*fixture) ||
+                        fixture->env.count("VIRTUAL_ENV") != 0 || fixture->env.count("PATH") != 0)
                       return false;
                     fixture->env["PATH"] = "/opt/venv/bin:/usr/bin";
                     fixture->files["/opt/venv/bin/python"] = {{"symlink", "/usr/bin/python3"}};
