@@ -56,8 +56,11 @@ struct Change {
   std::function<bool(Fixture*)> apply;  ///< false where it does not apply
 };
 
+void add_layouts(std::vector<Change>* out);
+
 std::vector<Change> changes() {
   std::vector<Change> out;
+  add_layouts(&out);
   out.push_back({" without log", [](Fixture* fixture) {
                    return !fixture->needs_log && fixture->files.erase(kLog) != 0;
                  }});
@@ -136,6 +139,112 @@ std::vector<Change> changes() {
                    return true;
                  }});
   return out;
+}
+
+bool ends_with(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+/// One environment, and nothing that its path or neighbours are about.
+bool alone(const Fixture& fixture) {
+  int environments = 0;
+  bool packages = false;
+  for (const auto& [path, content] : fixture.files)
+    environments += ends_with(path, "/pyvenv.cfg") || path.find("/conda-meta/") != path.npos ||
+                    path.find("/dist-packages/") != path.npos ||
+                    path.find("/kernels/") != path.npos;
+  for (const auto& [path, content] : fixture.files)
+    packages |= path.rfind("/opt/venv/lib/", 0) == 0;
+  return environments == 1 && packages && has_venv(fixture) && fixture.arguments.empty();
+}
+
+/// Moves what distributions say about themselves; `change` gets the folder and its METADATA.
+bool for_each_dist(
+    Fixture* fixture,
+    const std::function<bool(const std::string& folder, std::string* metadata)>& change) {
+  bool any = false;
+  const Tree before = fixture->files;
+  for (const auto& [path, content] : before) {
+    if (!ends_with(path, ".dist-info/METADATA") || !content.is_string()) continue;
+    std::string metadata = content.get<std::string>();
+    if (!change(path.substr(0, path.size() - 9), &metadata)) continue;
+    if (fixture->files.count(path) != 0) fixture->files[path] = metadata;
+    any = true;
+  }
+  return any;
+}
+
+/// Ways in which the same packages lie in an environment.
+void add_layouts(std::vector<Change>* out) {
+  out->push_back({" with direct_url.json and an installer", [](Fixture* fixture) {
+                    return for_each_dist(fixture, [&](const std::string& folder, std::string*) {
+                      fixture->files[folder + "/direct_url.json"] =
+                          "{\"url\": \"file:///srv/src\", \"dir_info\": {\"editable\": true}}";
+                      fixture->files[folder + "/INSTALLER"] = "uv\n";
+                      fixture->files[folder + "/REQUESTED"] = "";
+                      return true;
+                    });
+                  }});
+  out->push_back({" with METADATA without Version", [](Fixture* fixture) {
+                    return for_each_dist(fixture, [](const std::string&, std::string* metadata) {
+                      const size_t at = metadata->find("\nVersion: ");
+                      if (at == metadata->npos) return false;
+                      metadata->erase(at + 1, metadata->find('\n', at + 1) - at);
+                      return true;
+                    });
+                  }});
+  out->push_back(
+      {" as egg-info", [](Fixture* fixture) {
+         return for_each_dist(fixture, [&](const std::string& folder, std::string* metadata) {
+           if (fixture->files.count(folder + "/WHEEL") != 0) return false;
+           const std::string egg = folder.substr(0, folder.size() - 10) + "-py3.11.egg-info";
+           fixture->files[egg + "/PKG-INFO"] = *metadata;
+           fixture->files.erase(folder + "/METADATA");
+           fixture->files.erase(folder + "/RECORD");
+           return true;
+         });
+       }});
+  out->push_back(
+      {" with packages behind a link", [](Fixture* fixture) {
+         if (!has_venv(*fixture)) return false;
+         const std::string site = "/opt/venv/lib/python3.11/site-packages";
+         if (fixture->files.lower_bound(site + "/") == fixture->files.end() ||
+             fixture->files.lower_bound(site + "/")->first.rfind(site + "/", 0) != 0)
+           return false;
+         Tree files;
+         for (const auto& [path, content] : fixture->files)
+           files[path.rfind(site + "/", 0) == 0 ? "/data/packages" + path.substr(site.size())
+                                                : path] = content;
+         files[site] = {{"symlink", "/data/packages"}};
+         fixture->files = std::move(files);
+         return true;
+       }});
+  out->push_back({" among uv's tools", [](Fixture* fixture) {
+                    if (!has_venv(*fixture)) return false;
+                    *fixture = with(*fixture, "/opt/venv", "/opt/ada/.local/share/uv/tools/app");
+                    fixture->files
+                        ["/opt/ada/.local/share/uv/python/cpython-3.11.9-linux-x86_64-gnu/lib/"
+                         "python3.11/site-packages/pip-24.0.dist-info/METADATA"] =
+                        "Metadata-Version: 2.1\nName: pip\nVersion: 24.0\n";
+                    return true;
+                  }});
+  out->push_back({" as the active one by PATH", [](Fixture* fixture) {
+                    if (!alone(*fixture) || about_python(*fixture) ||
+                        fixture->env.count("VIRTUAL_ENV") != 0 || fixture->env.count("PATH") != 0)
+                      return false;
+                    fixture->env["PATH"] = "/opt/venv/bin:/usr/bin";
+                    fixture->files["/opt/venv/bin/python"] = {{"symlink", "/usr/bin/python3"}};
+                    fixture->files["/usr/bin/python3"] = "";
+                    // Another environment with a fault of its own, which nobody uses.
+                    const std::string other = "/srv/old/venv";
+                    fixture->files[other + "/pyvenv.cfg"] = "home = /usr/bin\nversion = 3.11.4\n";
+                    fixture->files[other + "/bin/python"] = {{"symlink", "/usr/bin/python3"}};
+                    fixture->files[other +
+                                   "/lib/python3.11/site-packages/"
+                                   "tensorflow_cpu-2.15.0.dist-info/METADATA"] =
+                        "Metadata-Version: 2.1\nName: tensorflow-cpu\nVersion: 2.15.0\n";
+                    return true;
+                  }});
 }
 
 /// Every fixture under every change, or of all these pairs the one in `of` whose turn it is: by its

@@ -96,6 +96,12 @@ class Walk {
       if (name == ".cache") path += "/pypoetry/virtualenvs";
       next->push_back(path);
     }
+    // Packages may lie on another disk, behind a link.
+    if (python_of(name_of(folder)).empty() && name_of(folder) != "Lib") return;
+    for (const char* name : {"site-packages", "dist-packages"})
+      if (std::string path = folder + "/" + name;
+          !root_.link(path).empty() && sites.size() < kMaxEnvironments * 2)
+        sites.push_back(site_at(path));
   }
 
   static Site site_at(const std::string& path) {
