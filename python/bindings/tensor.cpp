@@ -2,6 +2,8 @@
 // Tensor and Variable.
 #include "tracefire/tensor.h"
 
+#include <nanobind/stl/optional.h>
+
 #include "python/bindings/arrays.h"
 #include "python/bindings/elements.h"
 #include "tracefire/config.h"
@@ -188,17 +190,31 @@ void bind_tensor_class(nb::module_& m) {
       "constant of it; larger arrays become inputs that it keeps.");
 }
 
+/// Host data in the variable's dtype; fractions are not cut off without being asked for.
+Tensor value_for(const Variable& variable, nb::handle value) {
+  if (is_integer(variable.dtype())) {
+    const DType given = make_tensor(value, std::nullopt, {}, false).dtype();
+    if (is_floating(given) || is_complex(given)) {
+      fail(ErrorCode::kDTypeMismatch, describe(value) + " holds " + dtype_text(given) +
+                                          " and was assigned to a variable of " +
+                                          dtype_text(variable.dtype()) +
+                                          "; expected whole numbers. Round them first, or cast");
+    }
+  }
+  return make_tensor(value, variable.dtype());
+}
+
 void bind_variable_class(nb::module_& m) {
   nb::class_<Variable>(m, "Variable", nb::dynamic_attr(), nb::is_weak_referenceable(),
                        "Storage that can be assigned to, also inside traced functions.")
       .def(
           "__init__",
-          [](Variable* self, nb::handle initial, std::string name, bool trainable, nb::handle dtype,
-             nb::handle device) {
+          [](Variable* self, nb::handle initial, std::optional<std::string> name, bool trainable,
+             nb::handle dtype, nb::handle device) {
             Tensor value = make_tensor(initial, optional_dtype(dtype), device_of(device), false);
-            new (self) Variable(value, std::move(name), trainable);
+            new (self) Variable(value, name.value_or(""), trainable);
           },
-          nb::arg("initial").none(), nb::arg("name") = "", nb::arg("trainable") = true,
+          nb::arg("initial").none(), nb::arg("name").none() = "", nb::arg("trainable") = true,
           nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none())
       .def(
           "read", [](const Variable& v) { return v.read(); },
@@ -207,9 +223,7 @@ void bind_variable_class(nb::module_& m) {
           "assign",
           [](nb::handle self, nb::handle value) {
             const Variable& v = *nb::inst_ptr<Variable>(self);
-            const Tensor tensor =
-                is_tensor(value) ? *nb::inst_ptr<Tensor>(value) : make_tensor(value, v.dtype());
-            v.assign(tensor);
+            v.assign(is_tensor(value) ? *nb::inst_ptr<Tensor>(value) : value_for(v, value));
             return nb::borrow(self);
           },
           nb::arg("value").none(),
