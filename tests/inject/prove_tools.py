@@ -3,6 +3,7 @@
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -30,5 +31,7 @@ class Sandbox:
                               errors="replace", stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout)
 
     def start(self, *words, **variables):
+        # Ctrl-C as on a terminal, also where the tests run in the background, which ignores it.
         return subprocess.Popen([str(PROVE), *map(str, words)], env={**self.environment, **variables}, text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))

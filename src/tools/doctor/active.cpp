@@ -13,9 +13,8 @@ namespace tracefire::doctor {
 namespace {
 
 bool has_framework(const Environment& env) {
-  for (std::string name : {"tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tensorflow-intel",
-                           "tf-nightly", "torch", "jax", "jaxlib", "keras", "tracefire"})
-    if (env.dist(name) != nullptr) return true;
+  for (const auto& [name, dist] : env.dists)
+    if (brings_framework(name)) return true;
   for (std::string name :
        {"tensorflow", "tensorflow-base", "pytorch", "libtorch", "jax", "jaxlib", "keras"})
     if (env.conda.count(name) != 0) return true;

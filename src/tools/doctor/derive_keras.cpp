@@ -67,7 +67,8 @@ std::string settings_file(const Root& root, const Machine& m, const Environment&
 void backend_facts(const Root& root, const Machine& m, const Environment& env,
                    const std::vector<Framework>& all, const Framework& fw, Facts* f) {
   std::string backend = lower(trim(m.variable("KERAS_BACKEND"))), proof;
-  if (!backend.empty()) {
+  const bool set = !backend.empty();
+  if (set) {
     proof = "KERAS_BACKEND is " + backend + ".";
   } else if (std::string file = settings_file(root, m, env); !file.empty()) {
     Json settings = Json::parse(root.read(file, 64 << 10).value_or(""), nullptr, false);
@@ -95,7 +96,11 @@ void backend_facts(const Root& root, const Machine& m, const Environment& env,
       if (other.empty() || one.build == Build::kGpu) other = one.id;
   }
   if (here) return;
-  f->set("keras.missing", backend,
+  for (const std::string& site : env.sites)  // a build that pip knows nothing of
+    if (other.empty() && root.exists(site + "/tracefire.pth")) other = "tracefire";
+  // Where nothing is set for this program, it may choose its back end itself, as Keras's pages do.
+  const bool may_choose = !set && major_of(fw.version) >= 3 && !other.empty();
+  f->set(may_choose ? "keras.unset" : "keras.missing", backend,
          product_of(backend) + " is not installed in " + env.prefix + ".");
   if (major_of(fw.version) >= 3) f->set("keras.other", other);
   f->set("keras.other_product", product_of(other));

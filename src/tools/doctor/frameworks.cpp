@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/doctor/frameworks.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "tools/doctor/libraries.h"
 #include "tools/doctor/read/elf.h"
 #include "tools/doctor/text.h"
@@ -258,13 +261,19 @@ std::string product_of(const std::string& framework) {
 
 std::string framework_of(const std::string& name) {
   std::string low = normal_name(name.substr(0, name.find_first_of("=<>!~[ ")));
-  if (low == "tf" || low.rfind("tensorflow", 0) == 0 || low.rfind("tf-nightly", 0) == 0)
+  if (low == "tf" || low.rfind("tensorflow", 0) == 0 || low.rfind("tf-nightly", 0) == 0 ||
+      low == "nvidia-tensorflow")
     return "tensorflow";
   if (low == "pytorch" || low.rfind("torch", 0) == 0) return "torch";
   if (low.rfind("jax", 0) == 0) return "jax";
   if (low == "keras" || low == "tf-keras") return "keras";
   if (low == "tracefire") return "tracefire";
   return "";
+}
+
+bool brings_framework(const std::string& dist) {
+  return std::any_of(std::begin(kBringers), std::end(kBringers),
+                     [&](const Bringer& bringer) { return dist == bringer.dist; });
 }
 
 std::string product_of_dist(const std::string& dist) {

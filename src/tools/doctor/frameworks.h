@@ -53,6 +53,8 @@ std::vector<Framework> find_frameworks(const Root& root, const Machine& machine,
 std::string product_of(const std::string& framework);
 /// "tensorflow" of "TensorFlow", "tf", "pytorch" of …; "" where unknown.
 std::string framework_of(const std::string& name);
+/// Whether a distribution of this normal name is a framework itself, and not a part or a helper.
+bool brings_framework(const std::string& dist);
 /// Product name of a distribution that is listed in the inventory ("cuDNN" of nvidia-cudnn-cu12),
 /// "" else.
 std::string product_of_dist(const std::string& dist);
