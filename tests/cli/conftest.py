@@ -111,6 +111,7 @@ def emulated(cli, tmp_path):
         (folder / name).symlink_to(emulator)
     return {
         "TRACEFIRE_CUDA_PATH": str(folder),
+        "TRACEFIRE_CACHE_DIRECTORY": str(tmp_path / "emulated_cache"),  # not beside a real GPU's kernels
         "TF_EMU_READY_KERNELS": str(BUILD / "tests" / "libtf_emulated_kernels.so"),
         "TF_EMU_PRELUDE": str(ROOT / "tests/nvidia/emulator/device_prelude.h"),
     }

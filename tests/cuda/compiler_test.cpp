@@ -180,6 +180,18 @@ TEST_CASE("cuda disk cache: entries are found by their whole key, and the oldest
   CHECK_FALSE(cache.find("a").has_value());
   CHECK_FALSE(cache.find("b").has_value());
 
+  // So does one of which the disk changed a byte: the driver would refuse such a kernel.
+  cache.put("b", "value");
+  {
+    const auto changed = files();
+    for (const auto& file : changed) {
+      std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
+      bytes.seekp(-1, std::ios::end);
+      bytes.put('E');
+    }
+  }
+  CHECK_FALSE(cache.find("b").has_value());
+
   cache.put("old", std::string(1000, 'o'));
   const auto past = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
   for (const auto& file : files()) std::filesystem::last_write_time(file, past);

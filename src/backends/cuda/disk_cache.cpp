@@ -19,9 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kMagic[] = "tracefire-cache-1\n";
+constexpr char kMagic[] = "tracefire-cache-2\n";
 
-/// FNV-1a; only names a file, the key itself is compared.
+/// FNV-1a. It names files, whose whole key is compared, and finds values that the disk damaged.
 uint64_t hash(const std::string& text) {
   uint64_t value = 0xcbf29ce484222325u;
   for (const char c : text) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
@@ -36,6 +36,11 @@ std::string default_directory() {
     return std::string(home) + "/.cache/tracefire";
   }
   return "";
+}
+
+/// What precedes a value in its file.
+std::string head_of(const std::string& value) {
+  return std::to_string(value.size()) + " " + std::to_string(hash(value)) + "\n";
 }
 
 }  // namespace
@@ -64,14 +69,13 @@ std::optional<std::string> DiskCache::find(const std::string& key) const {
   const std::string text = all.str();
   const std::string head = kMagic + std::to_string(key.size()) + "\n" + key;
   if (text.size() < head.size() || text.compare(0, head.size(), head) != 0) return std::nullopt;
-  // The value's own length guards against a file that was cut short.
   const size_t end = text.find('\n', head.size());
   if (end == std::string::npos) return std::nullopt;
-  const std::string length = text.substr(head.size(), end - head.size());
-  if (length != std::to_string(text.size() - end - 1)) return std::nullopt;
+  std::string value = text.substr(end + 1);
+  if (text.substr(head.size(), end + 1 - head.size()) != head_of(value)) return std::nullopt;
   std::error_code ignored;
   fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);
-  return text.substr(end + 1);
+  return value;
 }
 
 void DiskCache::put(const std::string& key, const std::string& value) const {
@@ -85,7 +89,7 @@ void DiskCache::put(const std::string& key, const std::string& value) const {
       path + "." + std::to_string(getpid()) + "." + std::to_string(counter++) + ".part";
   {
     std::ofstream file(part, std::ios::binary);
-    file << kMagic << key.size() << "\n" << key << value.size() << "\n" << value;
+    file << kMagic << key.size() << "\n" << key << head_of(value) << value;
     if (!file.flush()) {
       file.close();
       fs::remove(part, failed);
