@@ -22,6 +22,7 @@ foreach(source IN LISTS fuzz_sources)
   endif()
   add_library(fuzz_${name}_entry OBJECT "${source}")
   tracefire_compile(fuzz_${name}_entry)
+  target_link_libraries(fuzz_${name}_entry PRIVATE tf_ext_json tf_ext_cuda)
   add_executable(fuzz_${name} $<TARGET_OBJECTS:fuzz_${name}_entry>)
   set_target_properties(fuzz_${name} PROPERTIES OUTPUT_NAME ${name} LINKER_LANGUAGE CXX
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/fuzz")
