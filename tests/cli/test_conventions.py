@@ -210,8 +210,10 @@ def test_an_empty_name_is_refused(cli, words):
 @pytest.mark.parametrize("command", JSON_FAILURES)
 def test_json_is_one_document_whatever_the_exit_status(cli, command):
     words, status = JSON_FAILURES[command]
-    done = cli(command, "--json", *words, status=status)
+    done = cli(command, "--json", *words, status=None)
     document = json.loads(done.out)
+    here = command == "monitor" and document["gpus"]  # a machine with a GPU: nothing fails
+    assert done.returncode == (0 if here else status)
     assert not list(errors(document, SCHEMAS[document["schema"]]))
 
 

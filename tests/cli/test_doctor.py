@@ -82,7 +82,10 @@ def test_a_wrong_settings_file_does_not_stop_it(cli, tree):
 
 def test_the_pages_name_every_option_that_the_doctor_reads(cli):
     """The doctor reads its words itself; the pages are made from another list."""
-    read = set(re.findall(r'name == "(--[a-z-]+)"', (ROOT / "src/tools/doctor/options.cpp").read_text()))
+    source = ROOT / "src/tools/doctor/options.cpp"
+    if not source.exists():
+        pytest.skip("the sources are not here")
+    read = set(re.findall(r'name == "(--[a-z-]+)"', source.read_text()))
     told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", cli("doctor", "--help").out.split("options of every command")[0]))
     assert len(read) > 8 and read == told
 
