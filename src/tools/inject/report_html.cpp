@@ -243,8 +243,9 @@ void operations(const Report& r, std::string& out) {
            cell(o.flops > 0 ? in_thousands(o.flops, "") : "-", true) +
            cell(formatted("%llu", static_cast<unsigned long long>(o.runs)), true) +
            cell(time, true) + cell(o.device) + "<td>" + html_text(o.op) + "<br><code class=whole>" +
-           html_text(o.kernel + (o.library.empty() ? "" : ", " + o.library)) + "</code></td><td>" +
-           html_text(o.layer) + "<br><code>" + html_text(o.location) + "</code></td>" +
+           html_text(o.kernel + (o.library.empty() ? "" : ", " + o.library)) +
+           "</code></td><td class=free>" + html_text(o.layer) + "<br><code>" +
+           html_text(o.location) + "</code></td>" +
            cell(o.placement + (o.reason.empty() ? "" : ": " + o.reason)) + "</tr>";
   }
   out += kTableEnd;

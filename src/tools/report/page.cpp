@@ -16,7 +16,7 @@ constexpr char kStyle[] =
     "td,th{padding:.25em .6em;text-align:left;border-bottom:1px solid #d8dee4;vertical-align:top}"
     "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}"
     "code{font:12px ui-monospace,monospace;overflow-wrap:anywhere}"
-    "code.whole{overflow-wrap:normal}"
+    "code.whole{overflow-wrap:normal}td.free{overflow-wrap:anywhere}"
     "code.block{display:block;font-size:13px;line-height:1.5;white-space:pre-wrap;padding:.6em;"
     "border-radius:.3em;background:#8b949e22}"
     ".v{display:inline-block;padding:.1em .6em;border-radius:.3em;color:#fff;font-size:.85em;"
