@@ -167,7 +167,7 @@ def verdict_here():
 @pytest.mark.slow
 def test_with_a_gpu_every_step_runs_on_it(cli, emulated_kernels, tmp_path):
     """The emulator runs the kernels that the GPU would run, so that the figures are right, too."""
-    here = cli("demo", "--epochs", "2", status=1)
+    here = cli("demo", "--epochs", "2", status=1, env={"CUDA_VISIBLE_DEVICES": "-1"})
     done = cli("demo", "--epochs", "2", "--json", tmp_path / "demo.json", status=1, env=emulated_kernels)
     assert done.out, done.err
     result = check_result(done.out, tmp_path / "demo.json")
