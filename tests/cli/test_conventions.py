@@ -200,6 +200,20 @@ def test_a_flag_takes_no_value(cli, words):
     assert "takes no value" in done.err + done.out or "is no argument" in done.err
 
 
+@pytest.mark.parametrize(
+    "words, text",
+    [
+        (["prove", "--json", "report.json", "--", "true"], "'report.json' stands before --"),
+        (["prove", "--html", "page.html", "--", "true"], "there is no option '--html'"),
+        (["check", "page.html", "--", "true"], "'page.html' stands before --"),
+        (["prove", "--quiet", "--", "true", "--", "x"], None),
+    ],
+)
+def test_what_stands_before_the_dashes_is_an_option(cli, words, text):
+    done = cli(*words, status=2 if text else 0)
+    assert text is None or text in done.err
+
+
 @pytest.mark.parametrize("words", EMPTY_NAMES, ids=" ".join)
 def test_an_empty_name_is_refused(cli, words):
     """As a script's variable gives it that is not set: nothing runs with another meaning."""

@@ -155,6 +155,18 @@ void refuse_extras(const Manual& manual, const CommandPage& page,
   }
 }
 
+/// A word before `--`, where only options of a command that runs a program can stand: the parser
+/// takes it for the program, and the program for one argument too many.
+void refuse_before_dashes(const CommandPage& page, const std::vector<char*>& words,
+                          const std::vector<std::string>& extras) {
+  const auto dashes = std::find(words.begin(), words.end(), std::string_view("--"));
+  if (dashes == words.begin() || dashes == words.end()) return;
+  if (std::all_of(extras.begin(), extras.end(), [](const auto& word) { return word == "--"; }))
+    return;
+  wrong_usage("'", printable(dashes[-1]), "' stands before --, where only options of ", page.name,
+              " can stand.");
+}
+
 /// Flags that were given a value: `--json=1` means nothing, and `--json=0` the opposite.
 void refuse_values_of_flags(const CommandPage& page, const std::vector<char*>& words) {
   for (const std::string_view word : words) {
@@ -206,17 +218,18 @@ void apply_settings(const Common& common, UseOfSettings use, const Console& cons
 }
 
 int run(Program& program, Console& console, const BuildInfo& build, const Manual& manual,
-        const CommandPage& page, std::vector<std::string> words) {
+        const CommandPage& page, const Words& words) {
   console.choose_color(program.common.color);
   if (program.common.help) {
     console.print(help_text(manual, page, console));
     return kSuccess;
   }
   const int chosen = program.chosen();
-  refuse_extras(manual, manual.program, program.app.remaining());
   if (chosen >= 0) {
     refuse_extras(manual, page, program.app.get_subcommand(page.name)->remaining());
+    refuse_before_dashes(page, words.parsed, program.app.remaining());
   }
+  refuse_extras(manual, manual.program, program.app.remaining());
   if (program.common.man) {
     console.print(man_page(manual, page));
     return kSuccess;
@@ -245,7 +258,7 @@ int run(Program& program, Console& console, const BuildInfo& build, const Manual
   }
   const Command& command = program.commands[static_cast<size_t>(chosen)];
   apply_settings(program.common, command.settings, console);
-  Context context{console, build, manual, command.schema, std::move(words)};
+  Context context{console, build, manual, command.schema, words.own};
   return program.actions[static_cast<size_t>(chosen)](context);
 }
 
@@ -267,7 +280,7 @@ int parse_and_run(int argc, char** argv, Console& console, const BuildInfo& buil
     }
     const CommandPage& page = chosen_page();
     refuse_values_of_flags(page, words.parsed);
-    const int status = run(program, console, build, manual, page, words.own);
+    const int status = run(program, console, build, manual, page, words);
     console.flush();
     return status;
   } catch (const UsageError& wrong) {
