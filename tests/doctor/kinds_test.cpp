@@ -116,8 +116,9 @@ TEST_CASE("doctor: every kind has a rule, and every rule a tree that shows it") 
   }
   for (const std::string& kind : ruled)
     CHECK_MESSAGE(fixtures.count(kind) == 1, kind << " has a rule and no fixture");
-  for (const auto& [kind, names] : fixtures)
-    CHECK_MESSAGE(ruled.count(kind) == 1, kind << " of " << names[0] << " has no rule");
+  for (const auto& shows : fixtures)
+    CHECK_MESSAGE(ruled.count(shows.first) == 1,
+                  shows.first << " of " << shows.second[0] << " has no rule");
 }
 
 TEST_CASE("doctor: what runs are like is told by several sources") {
