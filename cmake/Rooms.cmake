@@ -141,3 +141,18 @@ foreach(index RANGE ${room_last})
   tracefire_room(NAME ${room} DIR ${dir} EXTERNAL ${externals})
   list(APPEND TRACEFIRE_ROOMS ${room})
 endforeach()
+
+# tracefire_fuzz_entry(target source missing): the objects of a tests/fuzz/NAME.cpp. Where its line
+# `// Rooms: a b` names rooms that are not built, there is no target and `missing` lists them.
+function(tracefire_fuzz_entry target source missing)
+  file(STRINGS "${source}" needed REGEX "^// Rooms: " LIMIT_COUNT 1)
+  string(REPLACE "// Rooms: " "" needed "${needed}")
+  separate_arguments(needed)
+  list(REMOVE_ITEM needed ${TRACEFIRE_ROOMS})
+  set(${missing} "${needed}" PARENT_SCOPE)
+  if(NOT needed)
+    add_library(${target} OBJECT "${source}")
+    tracefire_compile(${target})
+    target_link_libraries(${target} PRIVATE tf_ext_json tf_ext_cuda)
+  endif()
+endfunction()
