@@ -206,7 +206,7 @@ void library_facts(const Root& root, const Machine& m, const Data& data, const E
 }
 
 /// The cuDNN that a framework gets, against the one it was built with.
-void cudnn_facts(const Root& root, const Environment& env, const Framework& fw, Facts* f) {
+void cudnn_facts(const Environment& env, const Framework& fw, Facts* f) {
   bool clobber =
       env.dist("nvidia-cudnn-cu12") != nullptr && env.dist("nvidia-cudnn-cu13") != nullptr;
   std::string wanted = fw.cudnn;
@@ -223,8 +223,6 @@ void cudnn_facts(const Root& root, const Environment& env, const Framework& fw, 
   for (const Needed& need : fw.needed) {
     bool is_cudnn = stem_of(need.soname) == "libcudnn";
     // What LD_LIBRARY_PATH puts in front of the copy that belongs to the framework.
-    DriverFile in_path;
-    std::string own = need.origin == "LD_LIBRARY_PATH" ? need.pip_version : need.version;
     std::string shadow = need.origin == "LD_LIBRARY_PATH" ? need.path : "";
     std::string shadow_version = need.origin == "LD_LIBRARY_PATH" ? need.version : "";
     if (need.origin == "LD_LIBRARY_PATH" && is_cudnn && !clobber && !wanted.empty() &&
@@ -247,8 +245,6 @@ void cudnn_facts(const Root& root, const Environment& env, const Framework& fw, 
                  "; it needs the same major version and an equal or higher minor version.");
       f->set("fw.cudnn_wanted", two(wanted));
     }
-    (void)own;
-    (void)root;
   }
 }
 
@@ -526,7 +522,7 @@ Facts framework_facts(const Facts& environment, const Root& root, const Machine&
       windows_library_facts(root, m, env, fw, &f);
     else
       library_facts(root, m, data, env, fw, &f);
-    cudnn_facts(root, env, fw, &f);
+    cudnn_facts(env, fw, &f);
     shadow_facts(root, m, env, fw, &f);
     capability_facts(m, data, fw, &f);
     old_cuda_facts(m, data, fw, &f);
