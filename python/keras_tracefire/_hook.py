@@ -134,7 +134,28 @@ def _keep_64_bit_integers(module):
         module.BIT64_TO_BIT32_DTYPE.update(int64="int64", uint64="uint64")
 
 
+def _write_files_whole(module):
+    """A file is replaced by a whole one or not at all."""
+    # Not for other backends; and the first import of Keras is not over yet.
+    from keras.src.backend import config
+
+    if config.backend() != NAME:
+        return
+    from keras_tracefire.src import _saving
+
+    for name, endings in _WRITERS.items():
+        if hasattr(module, name):
+            setattr(module, name, _saving.written_whole(getattr(module, name), endings))
+
+
+_WRITERS = {
+    "save_model": (".keras",),
+    "save_weights_only": (".weights.h5",),
+    "save_model_to_hdf5": (".h5", ".hdf5"),
+}
 _AFTER_IMPORT = {
+    "keras.src.saving.saving_lib": _write_files_whole,
+    "keras.src.legacy.saving.legacy_h5_format": _write_files_whole,
     "keras.src.utils.backend_utils": _patch_dynamic_backend,
     "keras.src.backend.common.dtypes": _keep_64_bit_integers,
 }
