@@ -24,6 +24,7 @@ from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
 from keras_tracefire.src import _data
 from keras_tracefire.src import _epochs
+from keras_tracefire.src import _interrupts
 from keras_tracefire.src import _recovery
 from keras_tracefire.src import _tensorboard
 from keras_tracefire.src._messages import argument_error
@@ -149,6 +150,7 @@ class TracefireTrainer(_Base):
             one = begin == end  # a chunk of several steps is no step itself
             with profiler.Step(mode.step, begin) if one else profiler.Annotation(mode.step + "s"):
                 result = run()
+            _interrupts.raise_if_swallowed()
             getattr(callbacks, mode.end)(end, logs_of(result))
             self._refuse_compilation(mode, mode.end)
             yield result
@@ -210,6 +212,7 @@ class TracefireTrainer(_Base):
         )
 
     @traceback_utils.filter_traceback
+    @_interrupts.kept()
     def fit(
         self,
         x=None,
@@ -301,6 +304,7 @@ class TracefireTrainer(_Base):
         )
 
     @traceback_utils.filter_traceback
+    @_interrupts.kept()
     def evaluate(
         self,
         x=None,
@@ -332,6 +336,7 @@ class TracefireTrainer(_Base):
         return logs if return_dict else self._flatten_metrics_in_order(logs)
 
     @traceback_utils.filter_traceback
+    @_interrupts.kept()
     def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None):
         iterator = self._iterator(x=x, batch_size=batch_size, steps_per_epoch=steps)
         callbacks = self._prepare(_PREDICT, iterator, callbacks, verbose)
