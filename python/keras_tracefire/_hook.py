@@ -136,10 +136,7 @@ def _keep_64_bit_integers(module):
 
 def _write_files_whole(module):
     """A file is replaced by a whole one or not at all."""
-    # Not for other backends; and the first import of Keras is not over yet.
-    from keras.src.backend import config
-
-    if config.backend() != NAME:
+    if not _is_chosen():
         return
     from keras_tracefire.src import _saving
 
@@ -161,8 +158,28 @@ _AFTER_IMPORT = {
 }
 
 
+def _is_chosen():
+    from keras.src.backend import config
+
+    return config.backend() == NAME
+
+
+# Mistakes of Keras's own, with every backend: what stands in a module, and what was meant.
+_CORRECTIONS = {
+    # A model's own variables, of which it has none, instead of those of its layers: the optimizer of
+    # a loaded .h5 file knew no weight, and fit() raised "Unknown variable".
+    "keras.src.legacy.saving.legacy_h5_format": (
+        b"optimizer.build(model._trainable_variables)",
+        b"optimizer.build(model.trainable_variables)",
+    ),
+}
+
+
 class _Loader(importlib.machinery.SourceFileLoader):
     def get_code(self, fullname):
+        if fullname in _CORRECTIONS and _is_chosen():
+            data = self.get_data(self.path).replace(*_CORRECTIONS[fullname])
+            return compile(data, self.path, "exec", dont_inherit=True)
         if not _has_plugins():
             data = self.get_data(self.path)
             markers = (_TEMPLATE_PACKAGE.encode(), f"backend.{_TEMPLATE}.".encode())

@@ -124,3 +124,22 @@ def test_what_is_no_single_file_is_saved_as_ever(tmp_path):
     assert (tmp_path / "m.weights.json").exists()
     with pytest.raises(ValueError, match="extension"):
         made.save(tmp_path / "m.txt")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("optimizer", ["sgd", "adam", "lion"])
+def test_a_legacy_file_is_trained_on_where_it_was_left(optimizer, tmp_path):
+    keras.utils.set_random_seed(1)
+    made = model()
+    made.compile(optimizer, keras.losses.MeanSquaredError())
+    x, y = np.random.default_rng(0).random((2, 40, 3), dtype="float32")
+    made.fit(x, y[:, :1], verbose=0)
+    made.save(tmp_path / "m.h5")
+    again = keras.models.load_model(tmp_path / "m.h5")
+    for work in (
+        lambda m: [np.array(v) for v in m.optimizer.variables],
+        lambda m: m.fit(x, y[:, :1], verbose=0, shuffle=False, epochs=2).history["loss"],
+        lambda m: m.get_weights(),
+    ):
+        for got, want in zip(work(again), work(made), strict=True):
+            np.testing.assert_array_equal(got, want)
