@@ -447,6 +447,27 @@ void clash_facts(const Data& data, const Environment& env, const std::vector<Fra
   if (own.id != "torch") f->set("fw.cudnn_pinned", pinned_cudnn(fitting));
 }
 
+/// Packages for NVIDIA's CUDA beside a build for ROCm, and their like for ROCm.
+void cuda_package_facts(const Environment& env, const std::vector<Framework>& frameworks,
+                        Facts* f) {
+  for (const Framework& fw : frameworks)
+    if (fw.build == Build::kRocm) f->set("env.rocm", fw.product, fw.build_proof);
+  static constexpr std::pair<const char*, const char*> kPackages[] = {
+      {"onnxruntime-gpu", "onnxruntime-rocm"},
+      {"cupy-cuda11x", ""},
+      {"cupy-cuda12x", ""},
+      {"cupy-cuda13x", ""},
+      {"tensorrt", ""},
+      {"paddlepaddle-gpu", ""}};
+  for (const auto& [name, rocm] : kPackages)
+    if (const Dist* dist = env.dist(name)) {
+      f->set("env.cuda_package", name,
+             std::string(name) + " " + dist->version + " is installed in " + env.prefix + ".");
+      f->set("env.rocm_package", rocm);
+      return;
+    }
+}
+
 }  // namespace
 
 Facts environment_facts(const Facts& machine, const Environment& env,
@@ -456,6 +477,8 @@ Facts environment_facts(const Facts& machine, const Environment& env,
         "The environment is " + env.prefix +
             (env.python.empty() ? "." : ", Python " + env.python + "."));
   f.set("env.kind", env.kind);
+  f.set("env.tool", env.tool);
+  cuda_package_facts(env, frameworks, &f);
   if (!env.active) f.set("env.stray", env.stray, env.stray);
   f.set("env.python_path", env.python_path,
         env.python_path.empty() ? ""
