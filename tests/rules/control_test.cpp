@@ -130,6 +130,12 @@ TEST_CASE("a failing host function poisons what depends on it and nothing else")
   CHECK(error_of([&] { dependent.values<float>(); }, &text) == 304);
   CHECK(text.find("colours.txt") != std::string::npos);
   CHECK(op("add", {other, vec({1})}).values<float>() == std::vector<float>{4});
+  const HostFunction throw_number = [](const std::vector<HostArray>&) -> std::vector<HostArray> {
+    throw 42;
+  };
+  const Tensor lost = host_call(throw_number, {vec({1})}, {{DType::kF32, {1}}})[0];
+  CHECK(error_of([&] { lost.values<float>(); }, &text) == 304);
+  CHECK(text.find("threw what is no std::exception") != std::string::npos);
 }
 
 TEST_CASE("a data-dependent size is read once and the rest is bound to it") {
