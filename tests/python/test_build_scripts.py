@@ -317,3 +317,40 @@ def test_the_bindings_keep_to_the_stable_abi():
         for match in macro.finditer(line)
     ]
     assert found == []
+
+
+def test_a_python_reads_the_packages_and_their_pth_as_they_are_now(tmp_path):
+    """Nothing of the packages is copied to where it would grow old."""
+    source, target = tmp_path / "python", tmp_path / "it's built"
+    (source / "package").mkdir(parents=True)
+    (source / "package" / "__init__.py").write_text("")
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
+    python = venv / "bin" / "python"
+    ask = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    site = pathlib.Path(subprocess.check_output([python, "-c", ask], text=True).strip())
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    link = ROOT / "scripts" / "link_packages.py"
+
+    def build():
+        subprocess.run([python, link, source, target], check=True, env=env)
+
+    def seen():
+        code = "import sys, package; print(getattr(sys, 'told', None))"
+        return subprocess.check_output([python, "-c", code], text=True, env=env).strip()
+
+    build()
+    assert not list(site.iterdir())  # a Python that was not told of the packages is left alone
+    # As set-ups of earlier versions left it: a path, and a copy that has grown old.
+    (site / "tracefire-development.pth").write_text(f"{target}\n")
+    (site / "tracefire.pth").write_text("import sys; sys.told = 'old'\n")
+    for word in ("new", "newer"):
+        (source / "tracefire.pth").write_text(f"import sys; sys.told = {word!r}\n")
+        if word == "new":
+            build()
+        assert seen() == word
+    # An installed wheel's file stays.
+    (site / "tracefire.pth").write_text("import sys\n")
+    (site / "tracefire-0.1.0.dist-info").mkdir()
+    subprocess.run([python, link, "--enter", target], check=True, env=env)
+    assert (site / "tracefire.pth").exists() and seen() == "newer"
