@@ -87,14 +87,17 @@ Result<Parsed> parse_value(const SettingRow& row, std::string_view value) {
     case SettingType::kInteger: {
       auto [stop, failure] = std::from_chars(value.data(), end, out.integer);
       if (failure != std::errc() || stop != end || !in_range(row, double(out.integer))) {
-        return bad_value(row, value, range_text(row, "A whole number"));
+        const bool huge = failure == std::errc::result_out_of_range;
+        return bad_value(row, value,
+                         range_text(row, huge ? "A 64-bit whole number" : "A whole number"));
       }
       return out;
     }
     case SettingType::kReal: {
       auto [stop, failure] = std::from_chars(value.data(), end, out.real);
       if (failure != std::errc() || stop != end || !in_range(row, out.real)) {
-        return bad_value(row, value, range_text(row, "A number"));
+        const bool huge = failure == std::errc::result_out_of_range;
+        return bad_value(row, value, range_text(row, huge ? "A 64-bit number" : "A number"));
       }
       return out;
     }
