@@ -11,8 +11,6 @@ if(NOT TRACEFIRE_TOOLS_ONLY)
   include(Library)
 endif()
 
-target_compile_definitions(room_tools_report_sources PRIVATE "TRACEFIRE_VERSION=\"${PROJECT_VERSION}\"")
-
 include(GNUInstallDirs)
 # Where programs find libtracefire.so: beside them, in the build, and where it is installed.
 set(program_rpath "$ORIGIN" "$ORIGIN/../lib" "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")

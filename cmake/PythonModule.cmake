@@ -44,7 +44,7 @@ set_target_properties(tracefire_python PROPERTIES
 
 # build/python is what tests put on PYTHONPATH: the packages of python/, and the module in its place.
 add_custom_target(tracefire_python_packages ALL
-  COMMAND "${TRACEFIRE_PYTHON3}" "${PROJECT_SOURCE_DIR}/scripts/link_packages.py"
+  COMMAND "${Python_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/scripts/link_packages.py"
           "${PROJECT_SOURCE_DIR}/python" "${TRACEFIRE_PYTHON_DIR}"
   COMMAND "${CMAKE_COMMAND}" -E copy_if_different "${TRACEFIRE_GEN_DIR}/_build.py"
           "${TRACEFIRE_PYTHON_DIR}/tracefire/_build.py"

@@ -141,6 +141,9 @@ foreach(index RANGE ${room_last})
   tracefire_room(NAME ${room} DIR ${dir} EXTERNAL ${externals})
   list(APPEND TRACEFIRE_ROOMS ${room})
 endforeach()
+if(TARGET room_tools_report_sources)  # manifests name the version
+  target_compile_definitions(room_tools_report_sources PRIVATE "TRACEFIRE_VERSION=\"${PROJECT_VERSION}\"")
+endif()
 
 # tracefire_fuzz_entry(target source missing): the objects of a tests/fuzz/NAME.cpp. Where its line
 # `// Rooms: a b` names rooms that are not built, there is no target and `missing` lists them.

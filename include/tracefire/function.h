@@ -56,6 +56,12 @@ class TRACEFIRE_API Function {
   std::vector<GraphNode> nodes() const;
   /// Variables that the function reads or assigns, in the order of its parameters.
   std::vector<Variable> variables() const;
+  /// Those of them that a run assigns.
+  std::vector<Variable> assigned() const;
+  /// Whether a run can fail on its data: a label or index out of range, a check, host code.
+  bool can_fail() const;
+  /// Whether a run is seen outside: it prints, asserts or calls host code.
+  bool has_effects() const;
   int parameters() const;
   int outputs() const;
 
@@ -65,6 +71,30 @@ class TRACEFIRE_API Function {
  private:
   State& state() const;
   std::shared_ptr<State> state_;
+};
+
+/// The values of variables at one moment, in memory of their own, to go back to where a run fails
+/// on its data. Programs keep the addresses of their variables.
+class TRACEFIRE_API Savepoint {
+ public:
+  explicit Savepoint(std::vector<Variable> variables);
+  ~Savepoint();
+  Savepoint(Savepoint&&) noexcept;
+  Savepoint& operator=(Savepoint&&) noexcept;
+
+  /// Copies the values there are now, on their devices, behind the work that makes them; does not
+  /// wait for it. Throws kOutOfMemory, and kSlotLost where a variable has no value.
+  void keep();
+  /// Throws what went wrong in computing the values there are now. Waits for the device only where
+  /// nobody has read results of the runs that made them.
+  void check() const;
+  /// The variables get the values of the last keep() back, also those that a failed run has lost.
+  /// Throws kBadUsage where nothing is kept: keep() comes first, once for each restore().
+  void restore();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 /// Tracing, step by step, for front ends. From construction to finish() or destruction, operations

@@ -141,6 +141,46 @@ nb::list run_epoch(const Function& function, nb::handle data, nb::handle order, 
       unlocked([&] { return function.collect_epoch(arrays, rows, batch, lo, hi, wanted); }));
 }
 
+nb::list variable_list(const std::vector<Variable>& variables) {
+  nb::list list;
+  for (const Variable& variable : variables) list.append(nb::cast(variable));
+  return list;
+}
+
+Savepoint savepoint_of(nb::handle variables) {
+  std::vector<Variable> all;
+  for (nb::handle variable : variables) {
+    if (!nb::isinstance<Variable>(variable)) {
+      fail(ErrorCode::kBadUsage,
+           "Savepoint takes a list of tracefire.Variable, got " + describe(variable) + " in it");
+    }
+    all.push_back(*nb::inst_ptr<Variable>(variable));
+  }
+  return Savepoint(std::move(all));
+}
+
+void bind_savepoint_class(nb::module_& m) {
+  nb::class_<Savepoint>(m, "Savepoint",
+                        "The values of variables at one moment, in memory of their own, to go back "
+                        "to where a run fails on its data.")
+      .def(
+          "__init__",
+          [](Savepoint* self, nb::handle variables) {
+            new (self) Savepoint(savepoint_of(variables));
+          },
+          nb::arg("variables"))
+      .def(
+          "keep", [](Savepoint& s) { unlocked([&] { s.keep(); }); },
+          "Copies the values there are now, on their devices; does not wait for it.")
+      .def(
+          "check", [](const Savepoint& s) { unlocked([&] { s.check(); }); },
+          "Raises what went wrong in computing the values there are now.")
+      .def(
+          "restore", [](Savepoint& s) { unlocked([&] { s.restore(); }); },
+          "The variables get the values of the last keep() back, also those that a failed run has "
+          "lost. keep() comes first, once for each restore().");
+}
+
 void bind_function_class(nb::module_& m) {
   nb::class_<Function>(m, "Function", nb::dynamic_attr(), nb::is_weak_referenceable(),
                        "A traced function: its graph, the variables it touches and the tensors it "
@@ -168,13 +208,16 @@ void bind_function_class(nb::module_& m) {
           "explain", [](const Function& f) { return unlocked([&] { return f.program_text(); }); },
           "The same as program_text().")
       .def_prop_ro(
-          "variables",
-          [](const Function& f) {
-            nb::list list;
-            for (const Variable& variable : f.variables()) list.append(nb::cast(variable));
-            return list;
-          },
+          "variables", [](const Function& f) { return variable_list(f.variables()); },
           "Variables that the function reads or assigns.")
+      .def_prop_ro(
+          "assigned", [](const Function& f) { return variable_list(f.assigned()); },
+          "Those of the variables that a run assigns.")
+      .def_prop_ro("can_fail", &Function::can_fail,
+                   "Whether a run can fail on its data: a label or index out of range, a check, "
+                   "host code.")
+      .def_prop_ro("has_effects", &Function::has_effects,
+                   "Whether a run is seen outside: it prints, asserts or calls host code.")
       .def_prop_ro("parameters", &Function::parameters, "How many arguments a call takes.")
       .def("__repr__", [](const Function& f) {
         return "<Function of " + std::to_string(f.parameters()) + " parameters and " +
@@ -186,6 +229,7 @@ void bind_function_class(nb::module_& m) {
 
 void bind_function(nb::module_& m) {
   bind_function_class(m);
+  bind_savepoint_class(m);
   nb::class_<TraceScope> trace(m, "TraceScope",
                                "Operations of this thread are recorded into a function instead of "
                                "being run. Leaving without finish() abandons it.");
@@ -198,18 +242,20 @@ void bind_function(nb::module_& m) {
   add_context(trace);
   nb::class_<PythonAbstractScope> abstract(
       m, "AbstractScope", "Operations of this thread only infer shapes and dtypes.");
-  abstract.def(nb::init<>()).def("parameter", &PythonAbstractScope::parameter, nb::arg("shape"),
-                                 nb::arg("dtype"));
+  abstract.def(nb::init<>())
+      .def("parameter", &PythonAbstractScope::parameter, nb::arg("shape"), nb::arg("dtype"));
   add_context(abstract);
   nb::class_<PythonInitScope> init(
-      m, "InitScope", "Leaves every function being traced: what is computed inside is computed now.");
+      m, "InitScope",
+      "Leaves every function being traced: what is computed inside is computed now.");
   init.def(nb::init<>());
   add_context(init);
   m.attr("abstract") = m.attr("AbstractScope");
   m.attr("init_scope") = m.attr("InitScope");
   m.def("is_abstract", &is_abstract, "Whether operations of this thread only infer shapes now.");
-  m.def("is_tracing", [] { return is_tracing() && !is_abstract(); },
-        "Whether a function or region is being traced on this thread.");
+  m.def(
+      "is_tracing", [] { return is_tracing() && !is_abstract(); },
+      "Whether a function or region is being traced on this thread.");
 }
 
 }  // namespace tracefire::python

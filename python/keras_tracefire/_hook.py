@@ -134,14 +134,52 @@ def _keep_64_bit_integers(module):
         module.BIT64_TO_BIT32_DTYPE.update(int64="int64", uint64="uint64")
 
 
+def _write_files_whole(module):
+    """A file is replaced by a whole one or not at all."""
+    if not _is_chosen():
+        return
+    from keras_tracefire.src import _saving
+
+    for name, endings in _WRITERS.items():
+        if hasattr(module, name):
+            setattr(module, name, _saving.written_whole(getattr(module, name), endings))
+
+
+_WRITERS = {
+    "save_model": (".keras",),
+    "save_weights_only": (".weights.h5",),
+    "save_model_to_hdf5": (".h5", ".hdf5"),
+}
 _AFTER_IMPORT = {
+    "keras.src.saving.saving_lib": _write_files_whole,
+    "keras.src.legacy.saving.legacy_h5_format": _write_files_whole,
     "keras.src.utils.backend_utils": _patch_dynamic_backend,
     "keras.src.backend.common.dtypes": _keep_64_bit_integers,
 }
 
 
+def _is_chosen():
+    from keras.src.backend import config
+
+    return config.backend() == NAME
+
+
+# Mistakes of Keras's own, with every backend: what stands in a module, and what was meant.
+_CORRECTIONS = {
+    # A model's own variables, of which it has none, instead of those of its layers: the optimizer of
+    # a loaded .h5 file knew no weight, and fit() raised "Unknown variable".
+    "keras.src.legacy.saving.legacy_h5_format": (
+        b"optimizer.build(model._trainable_variables)",
+        b"optimizer.build(model.trainable_variables)",
+    ),
+}
+
+
 class _Loader(importlib.machinery.SourceFileLoader):
     def get_code(self, fullname):
+        if fullname in _CORRECTIONS and _is_chosen():
+            data = self.get_data(self.path).replace(*_CORRECTIONS[fullname])
+            return compile(data, self.path, "exec", dont_inherit=True)
         if not _has_plugins():
             data = self.get_data(self.path)
             markers = (_TEMPLATE_PACKAGE.encode(), f"backend.{_TEMPLATE}.".encode())

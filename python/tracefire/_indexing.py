@@ -229,8 +229,12 @@ def _gather_axes(x, axes, arrays):
     for size, array in zip(sizes, arrays):
         array = _ops.cast(array, dtype="int64") if wide else array
         limit = _ops.number(size, array)
-        negative = _ops.less(array, _ops.number(0, array))
-        array = _ops.select(negative, _ops.add(array, limit), array)
+        # Those that reach too far stay, to be reported as they are.
+        from_end, zero = _ops.add(array, limit), _ops.number(0, array)
+        negative = _ops.logical_and(_ops.less(array, zero), _ops.greater_equal(from_end, zero))
+        array = _ops.select(negative, from_end, array)
+        if len(arrays) > 1:  # joined with others it may lie inside again
+            array = _ops.check_range(array, limit=(size,), message="index")
         linear = array if linear is None else _ops.add(_ops.mul(linear, limit), array)
     x = _reshape(x, (math.prod(sizes),) + tuple(x.shape[len(axes) :]))
     return _ops.gather(x, linear, axis=0), len(linear.shape)

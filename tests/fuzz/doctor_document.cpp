@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Rooms: core/base backends/nvidia tools/text tools/doctor
 //
 // libFuzzer entry: any text as a report or a manifest that `doctor diff` is given, against itself
 // and against an empty one.

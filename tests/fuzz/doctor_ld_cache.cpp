@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Rooms: core/base backends/nvidia tools/text tools/doctor
 //
 // libFuzzer entry: any bytes as /etc/ld.so.cache; what is found are absolute paths.
 #include <cstdlib>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Rooms: core/base backends/nvidia tools/text tools/doctor
 //
 // libFuzzer entry: any bytes as a framework's log, the kernel's log and the tables of nvidia-smi,
 // up to the facts that rules ask for.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Rooms: core/base backends/nvidia tools/text tools/doctor
 //
 // libFuzzer entry: any text as what nvidia-smi printed.
 #include "tools/doctor/read/smi.h"

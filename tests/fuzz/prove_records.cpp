@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Rooms: core/base backends/nvidia tools/text tools/report tools/inject
 //
 // libFuzzer entry: whatever the bytes, they give records within their bounds, and the reports of
 // what was read can be made. The input is a snapshot's body, a window chunk's payload, and a

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Rooms: core/base backends/nvidia tools/text tools/doctor
 //
 // libFuzzer entry: any bytes through the escaper give one line of UTF-8 without control characters,
 // HTML without a tag and one CSV field; what is a secret is found without running away.

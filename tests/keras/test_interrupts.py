@@ -27,13 +27,21 @@ def weight_and_steps(model):
 
 
 def control_c_while(work, seconds=0.5):
-    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+    """Presses once. Work that goes on all the same is ended after a minute, and the test with it."""
+    press = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
+    signal.signal(signal.SIGALRM, _not_interrupted)
+    signal.alarm(60)
+    press.start()
     try:
         with pytest.raises(KeyboardInterrupt):
             work()
     finally:
-        timer.cancel()
+        signal.alarm(0)
+        press.cancel()
+
+
+def _not_interrupted(*_):
+    raise TimeoutError("Ctrl-C was lost: the work went on for a minute")
 
 
 def generator():
@@ -73,3 +81,49 @@ def test_evaluate_and_predict_are_interrupted_too():
     ):
         control_c_while(work, 1.0)
         assert weight_and_steps(model) == (0, 0)
+
+
+class Swallowing(keras.layers.Layer):
+    """Presses Ctrl-C in its first call after `armed` and loses it, as optree may."""
+
+    armed = False
+
+    def call(self, x):
+        if self.armed:
+            self.armed = False
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except:  # noqa: E722
+                pass
+        return x
+
+
+@pytest.mark.parametrize("work", ["fit", "evaluate", "predict"])
+def test_an_interrupt_that_is_swallowed_within_a_step_ends_the_work_after_it(work):
+    swallowing = Swallowing()
+    model = keras.Sequential([keras.Input((1,)), swallowing, keras.layers.Dense(1)])
+    model.compile("sgd", "mse", run_eagerly=True)
+    seen = []
+    watch = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: seen.append(batch))
+    arguments = {"fit": (X[:64], Y[:64]), "evaluate": (X[:64], Y[:64]), "predict": (X[:64],)}[work]
+    more = {"callbacks": [watch]} if work == "fit" else {}
+    swallowing.armed = True
+    with pytest.raises(KeyboardInterrupt):
+        getattr(model, work)(*arguments, batch_size=8, verbose=0, **more)
+    assert not swallowing.armed and seen == []
+    getattr(model, work)(*arguments, batch_size=8, verbose=0)  # goes on, and is not interrupted again
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_handler_of_the_programs_own_stays():
+    model = counting_model()
+    calls = []
+    signal.signal(signal.SIGINT, lambda *_: calls.append(1))
+    try:
+        press = keras.callbacks.LambdaCallback(
+            on_epoch_end=lambda epoch, logs: signal.raise_signal(signal.SIGINT)
+        )
+        model.fit(X[:320], Y[:320], epochs=2, verbose=0, callbacks=[press])
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    assert calls == [1, 1]

@@ -37,7 +37,7 @@ def calls(monkeypatch):
 
     counted(_epochs.EpochRunner, "_run", "epoch")
     counted(_epochs.EpochRunner, "_run_rest", "rest")
-    counted(_steps.Step, "run", "batch")
+    counted(_steps.Step, "prepared", "batch")
     counted(_steps.Step, "_record", "trace")
     return counts
 

@@ -8,6 +8,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -173,6 +174,58 @@ def test_set_up_can_leave_the_python_parts_out(tree):
     assert not (tree / ".venv").exists()
 
 
+def chosen_python(tree, name, **env):
+    """What set-up's function prints for PYTHON=name, and its exit status."""
+    text = (ROOT / "scripts/setup").read_text()
+    function = re.search(r"^find_python\(\) \{.*?^\}", text, re.M | re.S)[0]
+    return subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", f"{function}\nif ! find_python; then exit 3; fi"],
+        capture_output=True, text=True, timeout=60,
+        env={**os.environ, "PYTHON": name, "PYENV_ROOT": str(tree / "pyenv"), **env},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def unused(tree):
+    """A Python's name that pyenv knows, whose shim does not start and whose own program does."""
+    name = "python3.99"
+    shim, own = tree / "shims" / name, tree / "pyenv" / "versions" / "3.99.1" / "bin" / name
+    for path, text in ((shim, f"echo 'pyenv: {name}: command not found' >&2; exit 127"),
+                       (own, f'exec "{sys.executable}" "$@"')):  # fmt: skip
+        path.parent.mkdir(parents=True)
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+    return name, {"PATH": f"{shim.parent}:{os.environ['PATH']}"}, own
+
+
+def test_set_up_takes_the_python_that_is_named_or_none(tree, unused):
+    name, env, own = unused
+    if chosen_python(tree, sys.executable).returncode:
+        pytest.skip("this Python has no headers or no venv")
+    assert chosen_python(tree, name, **env).returncode == 0
+    own.unlink()
+    done = chosen_python(tree, name, **env)
+    assert (done.returncode, done.stdout) == (3, "")
+
+
+def test_a_wheel_is_made_for_the_python_that_is_named(tree, unused):
+    name, env, own = unused
+    program = f"import runpy; print(runpy.run_path({str(ROOT / 'scripts/make_wheel')!r})['find_python']({name!r})[0])"
+
+    def find():
+        return subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, timeout=60,
+            env={**os.environ, **env, "PYENV_ROOT": str(tree / "pyenv")},
+        )  # fmt: skip
+
+    done = find()
+    assert (done.returncode, done.stdout) == (0, f"{own}\n"), done.stderr
+    own.unlink()
+    done = find()
+    assert done.returncode == 1
+    assert f"does not start: pyenv: {name}: command not found; name a Python 3.11" in done.stderr
+
+
 def test_set_up_chooses_between_the_names_of_a_package(tree):
     """`a|b` is there where either is; else the first is asked for that the system knows."""
     tools = tree / "tools"
@@ -264,3 +317,40 @@ def test_the_bindings_keep_to_the_stable_abi():
         for match in macro.finditer(line)
     ]
     assert found == []
+
+
+def test_a_python_reads_the_packages_and_their_pth_as_they_are_now(tmp_path):
+    """Nothing of the packages is copied to where it would grow old."""
+    source, target = tmp_path / "python", tmp_path / "it's built"
+    (source / "package").mkdir(parents=True)
+    (source / "package" / "__init__.py").write_text("")
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
+    python = venv / "bin" / "python"
+    ask = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    site = pathlib.Path(subprocess.check_output([python, "-c", ask], text=True).strip())
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    link = ROOT / "scripts" / "link_packages.py"
+
+    def build():
+        subprocess.run([python, link, source, target], check=True, env=env)
+
+    def seen():
+        code = "import sys, package; print(getattr(sys, 'told', None))"
+        return subprocess.check_output([python, "-c", code], text=True, env=env).strip()
+
+    build()
+    assert not list(site.iterdir())  # a Python that was not told of the packages is left alone
+    # As set-ups of earlier versions left it: a path, and a copy that has grown old.
+    (site / "tracefire-development.pth").write_text(f"{target}\n")
+    (site / "tracefire.pth").write_text("import sys; sys.told = 'old'\n")
+    for word in ("new", "newer"):
+        (source / "tracefire.pth").write_text(f"import sys; sys.told = {word!r}\n")
+        if word == "new":
+            build()
+        assert seen() == word
+    # An installed wheel's file stays.
+    (site / "tracefire.pth").write_text("import sys\n")
+    (site / "tracefire-0.1.0.dist-info").mkdir()
+    subprocess.run([python, link, "--enter", target], check=True, env=env)
+    assert (site / "tracefire.pth").exists() and seen() == "newer"

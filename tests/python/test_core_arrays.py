@@ -74,6 +74,14 @@ def test_fetch_raises_the_failure_of_any_tensor():
     np.testing.assert_array_equal(core.fetch([table])[0], [1.0, 2.0])
 
 
+@pytest.mark.parametrize("index", [([0], [5]), ([0], [-7]), ([3], [0]), ([-4], [3]), ([-4],)])
+def test_index_arrays_that_reach_too_far_are_reported_as_they_are(index):
+    """Also where the joined number lies inside of the tensor again."""
+    bad = next(i[0] for i, size in zip(index, (3, 4)) if not -size <= i[0] < size)
+    with pytest.raises(IndexError, match=f"TF-E0301.*index {bad} is out of range"):
+        core.tensor(np.arange(12).reshape(3, 4))[index].numpy()
+
+
 @pytest.mark.parametrize("spelling", ["float32", np.float32, np.dtype("float32"), float])
 def test_dtypes_have_several_spellings(spelling):
     assert core.tensor(1, dtype=spelling).dtype == "float32"

@@ -146,3 +146,27 @@ def test_missing_gradients_name_the_operation():
         (y,) = core.host_call(lambda a: a * 2, [x], [((2,), "float32")])
     with pytest.raises(ValueError, match="TF-E0107.*host_call"):
         tape.gradients([y], [x])
+
+
+def test_gradients_repeat_no_effect():
+    """What was recorded with an effect happens once, with and without a gradient through it."""
+    seen = []
+    weight = core.Variable(np.ones(3, "float32"))
+
+    def step(x):
+        (same,) = core.host_call(lambda a: seen.append(1) or [a], [x], [((3,), "float32")])
+        return ops.mul(ops.add(x, same), weight.read())
+
+    x = core.tensor(np.arange(3, dtype="float32"))
+    with core.Tape() as tape:
+        out = step(x)
+    (grad,) = tape.gradients([out], [weight.read()], None)
+    np.testing.assert_array_equal(grad.numpy(), [0, 2, 4])
+    assert seen == [1]
+    with core.TraceScope() as scope:
+        given = scope.parameter((3,), "float32")
+        out = step(given)
+        function = scope.finish(core.gradients([out], [weight.read()], None) + [out])
+    assert function.has_effects and function.can_fail
+    np.testing.assert_array_equal(function(x)[0].numpy(), [0, 2, 4])
+    assert seen == [1, 1]

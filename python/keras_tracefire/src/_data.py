@@ -11,6 +11,8 @@ import re
 
 import numpy as np
 
+from keras.src import losses
+from keras.src import tree
 from keras.src.trainers.data_adapters import array_slicing
 from keras.src.trainers.data_adapters import data_adapter_utils
 from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
@@ -22,6 +24,7 @@ from tracefire import errors
 
 _BLOCK = 1 << 20  # elements looked at together
 _LABEL = re.compile(r"label (-?\d+) is out of range(?:; labels run from 0 to (\d+))?")
+_INDEX = re.compile(r"index (-?\d+) is out of range")
 _CURES = {
     "x": "Replace or drop such rows: keep = np.isfinite(x.reshape(len(x), -1)).all(axis=1); "
     "x, y = x[keep], y[keep]",
@@ -126,7 +129,7 @@ class Watch:
             iterator._tracefire_seen = True
             self.look(adapter._inputs, whole=True)
 
-    def watched(self, iterator, run):
+    def watched(self, iterator, step, run):
         """`run` of a list of batches, which remembers and looks at what comes from a generator."""
         adapter = iterator.data_adapter
         if isinstance(adapter, ArrayDataAdapter):
@@ -135,6 +138,7 @@ class Watch:
 
         def look_and_run(batches):
             for batch in batches:
+                check_labels(self._model, step, batch, batch=seen.batches)
                 self.look(batch, seen.batches)
                 seen.add(batch)
             return run(batches)
@@ -239,29 +243,176 @@ def check_targets(model, method, iterator, step):
 
 
 @contextlib.contextmanager
-def naming_rows(data):
-    """Adds the row of `data` to the engine's report of a label that is no class or no number."""
+def naming_rows(data, recover=lambda: None, keeps=""):
+    """After a failure has the last good state brought back, and says where in `data` it came up.
+
+    Args:
+        data: (x, y, sample_weight), or what Watch.watched() remembers of batches.
+        recover: gives what failed, as _recovery.Failed, or None. Called after any exception.
+        keeps: what to say of the state that was brought back.
+    """
     try:
         yield
-    except errors.OutOfRangeError as error:
-        reported = _LABEL.search(str(error))
-        found = reported and _find(data, int(reported[1]))
-        if not found:
+    except errors.Error as error:
+        failed = recover()
+        kept = f". {keeps}" if failed and keeps else ""
+        better = _named_label(error, data, kept) or _named_batch(error, data, failed, kept)
+        if better is None:
             raise
-        last = reported[2]
-        raise errors.raised_here(
-            "IndexOutOfRange",
-            f"{found[0]}: the label is {found[1]}, for which the loss has no class",
-            f"labels from 0 to {last}" if last else "labels from 0 to the number of classes - 1",
-            "Correct the label, or give the last layer more units",
-        ) from error
-    except errors.InvalidArgumentError as error:
-        found = "check_finite" in str(error) and _find(data, None)
-        if not found:
-            raise
-        raise errors.raised_here(
+        raise better from error
+    except BaseException:
+        recover()
+        raise
+
+
+def _named_label(error, data, kept):
+    """The engine's report of a label that is no class or no number, with its row; or None."""
+    reported = _LABEL.search(str(error))
+    if isinstance(error, errors.OutOfRangeError) and reported:
+        found = _find(data, int(reported[1]))
+        return found and _label_error(*found, reported[2], kept)
+    if isinstance(error, errors.InvalidArgumentError) and "check_finite" in str(error):
+        found = _find(data, None)
+        return found and _label_error(*found, None, kept)
+    return None
+
+
+def _label_error(place, label, last, kept=""):
+    if not np.isfinite(label):
+        return errors.raised_here(
             "NotFinite",
-            f"{found[0]}: the label is {found[1]}, which the loss cannot use as a class",
+            f"{place}: the label is {label}, which the loss cannot use as a class",
             "whole numbers",
-            _CURES["y"],
-        ) from error
+            f"{_CURES['y']}{kept}",
+        )
+    return errors.raised_here(
+        "IndexOutOfRange",
+        f"{place}: the label is {label}, for which the loss has no class",
+        f"labels from 0 to {last}" if last else "labels from 0 to the number of classes - 1",
+        f"Correct the label, or give the last layer more units{kept}",
+    )
+
+
+def _named_batch(error, data, failed, kept):
+    """The error with the batch in which it came up, and the row where that can be seen."""
+    if failed is None:
+        return None
+    places = [] if failed.step is None else [f"batch {failed.step}"]
+    reported = _INDEX.search(str(error))
+    found = reported and _find_index(failed.data or data, int(reported[1]), failed)
+    if found:
+        places.append(f"where {found}" if places else found)
+    elif failed.rows is not None:
+        in_order = (np.diff(failed.rows) == 1).all()
+        first, last, count = failed.rows[0], failed.rows[-1], len(failed.rows)
+        places.append(f"rows {first} to {last}" if in_order else f"{count} shuffled rows")
+    where = f". It came up in {', '.join(places)}" if places else ""
+    return type(error)(f"{str(error).rstrip('.')}{where}{kept}")
+
+
+def _find_index(data, index, failed):
+    """"x, row 7 is 77" of the first row of the failing batch that holds an index; or None, also where
+    the number lies among others, so that it need not be the one that was reported."""
+    for name, array in leaves(data):
+        if not name.startswith("x"):
+            continue
+        array = _on_host(array)
+        if array.dtype.kind not in "iuf":
+            continue
+        rows = np.arange(len(array)) if failed.rows is None else failed.rows
+        batch = array[rows].reshape(len(rows), -1)
+        ends = (batch.min(), batch.max()) if failed.data is not None else (array.min(), array.max())
+        if index in ends:
+            at = int((batch == index).ravel().argmax())
+            row, element = _place(at, batch)
+            if batch[row].ravel()[at % batch[0].size] == index:
+                return f"{name}, row {rows[row]}{element} is {index}"
+    return None
+
+
+# Labels of Keras's own loss, before the first step.
+
+
+def check_labels(model, step, data, prefix="", batch=None):
+    """Refuses labels for which the loss has no class.
+
+    Args:
+        model: its losses tell which arrays hold labels.
+        step: its step method; one of the user's may do anything with labels.
+        data: a batch, or (x, y, sample_weight).
+        prefix: of the arguments' names, for data that have others.
+        batch: number of the batch, for the message.
+    """
+    outputs = model._seen_outputs
+    loss = model._compile_loss
+    if outputs is None or loss is None or not loss.built:
+        return
+    if not is_own(model, step.__name__, "compute_loss"):
+        return
+    _, y, _ = data_adapter_utils.unpack_x_y_sample_weight(data)
+    names = {id(array): name for name, array in _named("y", y)}
+    for part in loss._flat_losses:
+        settings = _label_settings(part.loss)
+        labels, shape = _at(y, part.path), _at(outputs, part.path)
+        if settings is None or id(labels) not in names or not isinstance(shape, _Shape):
+            continue
+        if isinstance(labels, Tensor) and batch is not None:
+            continue  # on the device; the loss tells
+        axis, ignored = settings
+        found = _first_bad_label(_on_host(labels), shape.sizes[axis], ignored)
+        if found is not None:
+            index, label = found
+            row, element = _place(index, _on_host(labels))
+            where = "" if batch is None else f"batch {batch}, "
+            place = f"{prefix}{names[id(labels)]}, {where}row {row}{element}"
+            raise _label_error(place, label, shape.sizes[axis] - 1)
+
+
+class _Shape:
+    """A leaf of the structure of outputs, which a tuple is not."""
+
+    def __init__(self, sizes):
+        self.sizes = sizes
+
+
+def shapes_of(y_pred):
+    """The shapes of a structure of outputs, for check_labels()."""
+    return tree.map_structure(lambda x: _Shape(tuple(x.shape)), y_pred)
+
+
+def _at(structure, path):
+    for key in path:
+        try:
+            structure = structure[key]
+        except (KeyError, IndexError, TypeError):
+            return None
+    while isinstance(structure, (list, tuple)) and len(structure) == 1:
+        structure = structure[0]
+    return structure
+
+
+def _label_settings(loss):
+    """(axis of the classes, label without a loss) of a loss of labels; None of any other."""
+    if getattr(loss, "fn", None) is not losses.sparse_categorical_crossentropy:
+        return None
+    if not is_own(loss, "call", "__call__"):
+        return None
+    options = loss._fn_kwargs
+    return options.get("axis", -1), options.get("ignore_class")
+
+
+def _first_bad_label(array, classes, ignored):
+    """(index, label) of the first label that is no class, in row-major order, or None."""
+    if array.dtype.kind not in "iuf" or not array.size or classes is None:
+        return None
+    with np.errstate(invalid="ignore"):
+        # The ends alone tell where all is well; a fraction is cut off as a cast does it.
+        if array.min() > -1 and array.max() < classes:
+            return None
+        good = (array > -1) & (array < classes)
+    if ignored is not None:
+        good |= array == ignored
+    if good.all():
+        return None
+    index = int(good.ravel().argmin())
+    return index, array.ravel()[index]

@@ -93,6 +93,23 @@ class EpochRunner:
         """True if the results of all steps can be joined to arrays."""
         return all(self._traced(rows).gives_arrays() for rows in self._batches())
 
+    def functions(self):
+        """What runs the steps."""
+        return [self._traced(rows).function for rows in self._batches()]
+
+    def run(self, order, lo, hi):
+        """Runs the steps from `lo` to before `hi`."""
+        rows = None if order is None else convert_to_tensor(order)
+        if lo < self._data.full:
+            self._run(rows, lo, min(hi, self._data.full), False)
+        if hi > self._data.full:
+            self._run_rest(order, False)
+
+    def rows(self, order, step):
+        """Numbers of the rows of a step's batch."""
+        lo, hi = step * self._data.batch, min((step + 1) * self._data.batch, self._data.rows)
+        return np.arange(lo, hi) if order is None else order[lo:hi]
+
     def chunks(self, order, chunk, collect=False):
         """Yields (first step, last step, function that runs them and gives the result)."""
         data = self._data
@@ -212,15 +229,19 @@ def chunk_size(model, data, watched):
 
 
 class OnceAModel:
-    """Says why a model leaves the fast path, once for each reason."""
+    """Says of a model, once each, why it leaves the fast path and what else is worth saying."""
 
     def __init__(self, model):
         self._model, self._said = model, set()
 
     def __call__(self, reason, worth_saying):
-        if worth_saying and reason not in self._said:
-            self._said.add(reason)
-            warn(
+        if worth_saying:
+            self.say(
                 f"{type(self._model).__name__!r} runs batch by batch instead of by whole epochs, "
                 f"which is slower, because {reason}."
             )
+
+    def say(self, text):
+        if text not in self._said:
+            self._said.add(text)
+            warn(text)

@@ -61,16 +61,18 @@ class Step:
         """Runs the step on each of several batches; returns the last result."""
         out = None
         for batch in batches:
-            out = self.run(batch)
+            out = self.prepared(batch)[2]()
         return out
 
-    def run(self, batch):
+    def prepared(self, batch):
+        """(the batch as tensors, the traced function of the step or None if it is eager, function
+        without arguments that runs the step on the batch)."""
         batch = map_leaves(convert_to_tensor, batch)
         leaves = [x for x in tree.flatten(batch) if x is not None]
         traced = self.trace(batch, [(tuple(x.shape), x.dtype) for x in leaves])
         if traced is None:
-            return self._method(batch)
-        return traced.pack(traced.function(*leaves))
+            return batch, None, lambda: self._method(batch)
+        return batch, traced.function, lambda: traced.pack(traced.function(*leaves))
 
     def trace(self, template, specs):
         """The traced step for batches like `template` with leaves of `specs`, or None if eager.

@@ -18,11 +18,14 @@ from keras.src.backend import config
 from keras.src.trainers import trainer as base_trainer
 from keras.src.trainers.data_adapters import array_slicing
 from keras.src.trainers.data_adapters import data_adapter_utils
+from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
 from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
 from keras_tracefire.src import _data
 from keras_tracefire.src import _epochs
+from keras_tracefire.src import _interrupts
+from keras_tracefire.src import _recovery
 from keras_tracefire.src import _tensorboard
 from keras_tracefire.src._messages import argument_error
 from keras_tracefire.src._saving import write_manifest
@@ -50,6 +53,9 @@ class _Mode:
         self.stop = stop
 
 
+# What is said of a model after a step that failed.
+_KEPT = "The model has the state of the step before it and can be trained on"
+
 _TRAIN = _Mode("train", "stop_training", ("on_batch_begin", "on_batch_end"))
 _TEST = _Mode("test", "stop_evaluating")
 _PREDICT = _Mode("predict", "stop_predicting")
@@ -63,11 +69,16 @@ class TracefireTrainer(_Base):
         self.predict_function = None
         self._say_why = _epochs.OnceAModel(self)
         self._watch = _data.Watch(self)
+        self._seen_outputs = None  # shapes of what the loss was last given
 
     def save_assets(self, dir_path):
         """What `model.save` keeps beside the weights: the manifest of this process, as
         assets/tracefire_manifest.json in the .keras file. Loading needs it not."""
         write_manifest(dir_path)
+
+    def _compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        self._seen_outputs = _data.shapes_of(y_pred)
+        return super()._compute_loss(x, y, y_pred, sample_weight, training)
 
     # Steps. One batch each; traced as they are.
 
@@ -139,6 +150,7 @@ class TracefireTrainer(_Base):
             one = begin == end  # a chunk of several steps is no step itself
             with profiler.Step(mode.step, begin) if one else profiler.Annotation(mode.step + "s"):
                 result = run()
+            _interrupts.raise_if_swallowed()
             getattr(callbacks, mode.end)(end, logs_of(result))
             self._refuse_compilation(mode, mode.end)
             yield result
@@ -163,20 +175,24 @@ class TracefireTrainer(_Base):
             self._build_from(iterator)
             getattr(self, mode.make)()
         watched = _epochs.is_watched(callbacks)
+        hooked = any(_epochs.needs_batches(c, mode.hooks) for c in callbacks.callbacks)
+        looks = watched or hooked  # numbers of a chunk are read if a callback looks
         self._watch.look_once(iterator)
-        run, source = self._watch.watched(iterator, lambda batches: function(batches))
         plan = self._plan(mode, iterator, callbacks, steps)
-        function = getattr(self, mode.function)
         if plan is None:
+            function = getattr(self, mode.function)
+            kept = _recovery.BatchSteps(function, self, self._say_what_is_not_kept, each=looks)
+            run, source = self._watch.watched(iterator, getattr(self, mode.step), kept)
             chunks = _epochs.batches(iterator, run)
         else:
             runner, data = plan
-            chunks = runner.chunks(data.order(shuffle), _epochs.chunk_size(self, data, watched))
-        hooked = any(_epochs.needs_batches(c, mode.hooks) for c in callbacks.callbacks)
-        looks = watched or hooked  # numbers of a chunk are read if a callback looks
+            source, order = iterator.data_adapter._inputs, data.order(shuffle)
+            kept = _recovery.EpochSteps(runner, order, self, self._say_what_is_not_kept)
+            size = 1 if kept.one_by_one else _epochs.chunk_size(self, data, watched)
+            chunks = kept.watched(runner.chunks(order, size))
 
         logs = {}
-        with _data.naming_rows(source):
+        with _data.naming_rows(source, kept.recover, _KEPT if mode is _TRAIN else ""):
             for logs in self._run_chunks(
                 mode, chunks, callbacks, lambda logs: read_scalars(logs) if looks else None
             ):
@@ -185,9 +201,18 @@ class TracefireTrainer(_Base):
             # the last step of Keras's own returned.
             if plan is None or not returns_metrics(self, mode.step):
                 logs = self._get_metrics_result_or_logs(logs)
-            return read_scalars(logs)
+            logs = read_scalars(logs)
+            kept.settle()
+        return logs
+
+    def _say_what_is_not_kept(self, why):
+        self._say_why.say(
+            f"If a step of {type(self).__name__!r} fails on its data, the model is lost, because "
+            f"{why}."
+        )
 
     @traceback_utils.filter_traceback
+    @_interrupts.kept()
     def fit(
         self,
         x=None,
@@ -228,6 +253,9 @@ class TracefireTrainer(_Base):
         )
         _data.check_targets(self, "fit", iterator, self.train_step)
         callbacks = self._prepare(_TRAIN, iterator, callbacks, verbose, epochs, add_history=True)
+        self._check_labels(_TRAIN, iterator)
+        if isinstance(validation_data, (list, tuple)):
+            _data.check_labels(self, self.test_step, tuple(validation_data), "validation_data's ")
         training_logs, finished = {}, False
         callbacks.on_train_begin()
         try:
@@ -276,6 +304,7 @@ class TracefireTrainer(_Base):
         )
 
     @traceback_utils.filter_traceback
+    @_interrupts.kept()
     def evaluate(
         self,
         x=None,
@@ -299,6 +328,7 @@ class TracefireTrainer(_Base):
             )
         _data.check_targets(self, "evaluate", iterator, self.test_step)
         callbacks = self._prepare(_TEST, iterator, callbacks, verbose)
+        self._check_labels(_TEST, iterator)
         callbacks.on_test_begin()
         self.reset_metrics()
         logs = pythonify_logs(self._run_epoch(_TEST, iterator, callbacks, steps))
@@ -306,6 +336,7 @@ class TracefireTrainer(_Base):
         return logs if return_dict else self._flatten_metrics_in_order(logs)
 
     @traceback_utils.filter_traceback
+    @_interrupts.kept()
     def predict(self, x, batch_size=None, verbose="auto", steps=None, callbacks=None):
         iterator = self._iterator(x=x, batch_size=batch_size, steps_per_epoch=steps)
         callbacks = self._prepare(_PREDICT, iterator, callbacks, verbose)
@@ -348,7 +379,7 @@ class TracefireTrainer(_Base):
         self._symbolic_build(data_batch=batch)
         self.make_train_function()
         self.reset_metrics()
-        return self._run_batch(self.train_function, batch, return_dict)
+        return self._run_batch(_TRAIN, batch, return_dict)
 
     def test_on_batch(self, x, y=None, sample_weight=None, return_dict=False):
         self._assert_compile_called("test_on_batch")
@@ -356,7 +387,7 @@ class TracefireTrainer(_Base):
         self._symbolic_build(data_batch=batch)
         self.make_test_function()
         self.reset_metrics()
-        return self._run_batch(self.test_function, batch, return_dict)
+        return self._run_batch(_TEST, batch, return_dict)
 
     def predict_on_batch(self, x):
         batch = _as_arrays((x,))
@@ -364,10 +395,16 @@ class TracefireTrainer(_Base):
         self.make_predict_function()
         return tree.map_structure(np.array, read(self.predict_function([batch])))
 
-    def _run_batch(self, function, batch, return_dict):
+    def _run_batch(self, mode, batch, return_dict):
+        _data.check_labels(self, getattr(self, mode.step), batch)
         self._watch.look(batch)
-        with _data.naming_rows(batch):
-            logs = pythonify_logs(read_scalars(function([batch])))
+        function = getattr(self, mode.function)
+        kept = _recovery.BatchSteps(
+            function, self, self._say_what_is_not_kept, each=True, numbered=False
+        )
+        with _data.naming_rows(batch, kept.recover, _KEPT if mode is _TRAIN else ""):
+            logs = pythonify_logs(read_scalars(kept([batch])))
+            kept.settle()
         return logs if return_dict else self._flatten_metrics_in_order(logs)
 
     # Preparation.
@@ -379,6 +416,10 @@ class TracefireTrainer(_Base):
         )
         _data.check_kinds(iterator)
         return iterator
+
+    def _check_labels(self, mode, iterator):
+        if isinstance(iterator.data_adapter, ArrayDataAdapter):
+            _data.check_labels(self, getattr(self, mode.step), iterator.data_adapter._inputs)
 
     def _prepare(self, mode, iterator, callbacks, verbose, epochs=1, add_history=False):
         """Builds what is missing, for a run that nobody has stopped. Returns its callbacks."""

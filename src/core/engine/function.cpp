@@ -70,6 +70,15 @@ Status check_count(const Function::State& state, size_t given) {
                " arguments, got ", given);
 }
 
+/// Whether an operation of the graph or of its regions checks values.
+bool checks_data(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
+    return OpTable::instance().row(node.op).checks_data ||
+           std::any_of(node.regions.begin(), node.regions.end(),
+                       [](const GraphPtr& region) { return checks_data(*region); });
+  });
+}
+
 }  // namespace
 
 Status add_operand(const trace::CellPtr& cell, Device device, RunRequest* request,
@@ -203,6 +212,19 @@ std::vector<Variable> Function::variables() const {
   for (const trace::SlotPtr& slot : state().lowered.slots) out.push_back(variable_of(slot));
   return out;
 }
+
+std::vector<Variable> Function::assigned() const {
+  const trace::Lowered& lowered = state().lowered;
+  std::vector<Variable> out;
+  for (int32_t slot : lowered.slot_results) {
+    out.push_back(variable_of(lowered.slots[static_cast<size_t>(slot)]));
+  }
+  return out;
+}
+
+bool Function::can_fail() const { return has_effects() || checks_data(*state().lowered.graph); }
+
+bool Function::has_effects() const { return !state().lowered.tokens.empty(); }
 
 int Function::parameters() const { return static_cast<int>(state().parameters); }
 int Function::outputs() const { return static_cast<int>(state().outputs); }

@@ -65,6 +65,8 @@ class GradientGraph {
       }
     }
     for (const Tensor& source : sources) wanted.push_back(value_of(source));
+    // Effects up to here have been recorded; they must not happen a second time.
+    const auto recorded = static_cast<int32_t>(builder_.graph().nodes.size());
     TF_ASSIGN(std::vector<Value> grads, gradients(&builder_, targets, seeds, wanted));
     TF_RETURN_IF_ERROR(builder_.status());
     std::map<Value, trace::CellPtr> known;
@@ -73,7 +75,7 @@ class GradientGraph {
       if (found != values_.end()) known[found->second] = cell;
     }
     TF_ASSIGN(std::vector<trace::CellPtr> cells,
-              splice(builder_.graph(), 0, grads, std::move(known)));
+              splice(builder_.graph(), recorded, grads, std::move(known)));
     Tensors result;
     for (size_t i = 0; i < cells.size(); ++i) {
       // A gradient is where its source is, whatever devices lie between.

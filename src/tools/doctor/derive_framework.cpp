@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Facts of one environment and of one framework in it.
+#include "tools/doctor/beside.h"
 #include "tools/doctor/derive.h"
 #include "tools/doctor/libraries.h"
 #include "tools/doctor/text.h"
@@ -12,13 +13,6 @@ namespace {
 
 /// "9.3" of "9.3.0.75".
 std::string two(const std::string& version) { return leading(version, 2); }
-
-std::string exact_pin(const Dist& dist, const std::string& package) {
-  for (const Requirement& requirement : dist.requirements)
-    if (requirement.name == package && requirement.conditions.rfind("==", 0) == 0)
-      return requirement.conditions.substr(2);
-  return "";
-}
 
 std::string arch_list(const Framework& fw) {
   std::vector<std::string> parts;
@@ -444,6 +438,36 @@ void cuda_package_facts(const Environment& env, const std::vector<Framework>& fr
     }
 }
 
+/// Two frameworks of one environment that ask for different builds of the same library.
+void clash_facts(const Data& data, const Environment& env, const std::vector<Framework>& all,
+                 const Framework& fw, Facts* f) {
+  if (f->has("fw.shadow") ||
+      (!f->has("fw.cudnn_low") && !f->has("fw.cudnn_major") && !f->has("fw.jax_outdated")))
+    return;
+  const CudnnNeed own = cudnn_need(data, &env, fw);
+  std::vector<CudnnNeed> fitting = {own};
+  for (const Framework& other : all) {
+    if (other.id == fw.id) continue;
+    const CudnnNeed need = cudnn_need(data, &env, other);
+    if (!need.by_pip()) continue;
+    // What JAX lacks besides cuDNN is of the CUDA that the other one pins.
+    const Dist* installed = env.dist(need.package());
+    const bool pins_all = f->has("fw.jax_outdated") && installed != nullptr &&
+                          two(need.exact) == two(installed->version);
+    if (clash_between(own, need).empty() && !pins_all) {
+      fitting.push_back(need);
+      continue;
+    }
+    f->set("fw.clash", other.product,
+           other.product + " " + other.version + " (" + other.dist + ") in the same environment " +
+               need.words() + ".");
+    f->set("fw.clash_id", other.id);
+    f->set("fw.clash_dist", other.dist);
+    f->set("fw.clash_version", other.version);
+  }
+  if (own.id != "torch") f->set("fw.cudnn_pinned", pinned_cudnn(fitting));
+}
+
 }  // namespace
 
 Facts environment_facts(const Facts& machine, const Environment& env,
@@ -553,26 +577,7 @@ Facts framework_facts(const Facts& environment, const Root& root, const Machine&
   python_package_facts(m, data, env, fw, &f);
   compiler_facts(root, m, env, fw, &f);
   keras_facts(root, m, data, env, all, fw, &f);
-  // Two frameworks that pin different builds of the same library.
-  bool clash = f.has("fw.cudnn_low") || f.has("fw.cudnn_major") || f.has("fw.jax_outdated");
-  for (const Framework& other : all) {
-    if (other.id == fw.id || !clash || f.has("fw.shadow")) continue;
-    const Dist* dist = env.dist(other.dist);
-    if (dist == nullptr || (other.build != Build::kGpu)) continue;
-    for (std::string name : {"nvidia-cudnn-cu12", "nvidia-cudnn-cu13", "nvidia-cudnn-cu11"}) {
-      const Dist* installed = env.dist(name);
-      if (installed == nullptr) continue;
-      std::string pin = exact_pin(*dist, name);
-      if (pin.empty() && other.id == "torch") pin = other.cudnn;
-      if (pin.empty() || two(pin) != two(installed->version)) continue;
-      f.set("fw.clash", other.product,
-            other.product + " " + other.version + " (" + other.dist +
-                ") in the same environment pins " + name + "==" + pin + ".");
-      f.set("fw.clash_id", other.id);
-      f.set("fw.clash_dist", other.dist);
-      f.set("fw.clash_version", other.version);
-    }
-  }
+  clash_facts(data, env, all, fw, &f);
   auto cublas = [&]() -> std::string {
     for (std::string name : {"nvidia-cublas-cu12", "nvidia-cublas"})
       if (const Dist* dist = env.dist(name)) return dist->version;

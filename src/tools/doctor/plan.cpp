@@ -67,6 +67,7 @@ class Plan {
   void unknown_release();
   void unknown_build(const std::string& version);
   void refuse(const Candidate& wanted);
+  void refuse_beside(const Candidate& wanted);
   std::string python_fix(const Candidate& wanted, bool only_python) const;
   void say_best();
   Candidate wanted_release();
@@ -78,6 +79,7 @@ class Plan {
   const PlanSpec& spec_;
   Planner planner_, any_python_;
   Candidate best_;                 ///< the newest that fits, whatever was asked for
+  Candidate alone_;                ///< the newest that fits in an environment of its own
   std::vector<Finding> findings_;  ///< what speaks against what was asked for
   std::vector<std::string> told_;  ///< sentences of the plan
   std::string fix_;
@@ -162,10 +164,29 @@ void Plan::refuse(const Candidate& wanted) {
     }
     findings_.push_back(std::move(out));
   }
+  for (const std::string& clash : wanted.clashes)
+    layers.push_back("the environment " + planner_.env().prefix + " (" + clash + ")");
   std::string all;
   for (size_t i = 0; i < layers.size(); ++i)
     all += (i == 0 ? "" : i + 1 == layers.size() ? " and " : ", ") + layers[i];
   told_.push_back(named(wanted) + " does not fit this machine. What does not fit: " + all + ".");
+}
+
+/// The machine would do; what is in the environment does not.
+void Plan::refuse_beside(const Candidate& wanted) {
+  const std::string where = planner_.env().prefix;
+  Finding out = finding("two-frameworks", named(wanted) + " cannot share " + where + ": " +
+                                              join(wanted.clashes, "; ") + ".");
+  out.order = 110;
+  fix_ = "Install it in an environment of its own: " +
+         planner_.own_environment(wanted, planner_.env().python);
+  if (!best_.version.empty())
+    fix_ += "; or install the newest release that fits beside what is there: " +
+            planner_.command(best_, planner_.pip());
+  out.fix = fix_;
+  told_.push_back(named(wanted) + " fits this machine, but not the environment " + where + ": " +
+                  join(wanted.clashes, "; ") + ".");
+  findings_.push_back(std::move(out));
 }
 
 void Plan::say_best() {
@@ -179,6 +200,12 @@ void Plan::say_best() {
     told_.push_back("The newest release in the tables that fits " + here + " is " + named(best_) +
                     ".");
     fix_ = planner_.command(best_, planner_.pip());
+    return;
+  }
+  if (!alone_.version.empty()) {
+    told_.push_back("The newest release in the tables that fits " + here + " is " + named(alone_) +
+                    ", in an environment of its own: " + join(alone_.clashes, "; ") + ".");
+    fix_ = planner_.own_environment(alone_, python);
     return;
   }
   told_.push_back("No release of " + product_ + " in the tables fits " + here + ".");
@@ -201,9 +228,13 @@ Candidate Plan::wanted_release() {
       if (!meets(release.version, spec_.conditions)) continue;
       Candidate one = planner_.consider(id_, release, planner_.builds(id_, release.version)[0]);
       if (one.fits()) return one;
+      if (one.fits_machine() && fitting.version.empty()) fitting = std::move(one);
     }
   }
   if (!fitting.version.empty()) return fitting;
+  if (!spec_.exact || !build.empty())  // the machine would do
+    if (Candidate one = planner_.newest(id_, spec_.conditions, build, true); !one.version.empty())
+      return one;
   // None fits: the newest for this Python says most, else the newest of all.
   Candidate newest;
   for (const KnownRelease& release : planner_.releases(id_)) {
@@ -227,6 +258,7 @@ void Plan::say_seen() {
 
 void Plan::answer(Report* report) {
   best_ = planner_.newest(id_, "", "");
+  alone_ = planner_.newest(id_, "", "", true);
   const std::vector<KnownRelease> all = planner_.releases(id_);
   auto first = std::find_if(all.begin(), all.end(), [&](const KnownRelease& one) {
     return meets(one.version, spec_.conditions);
@@ -249,6 +281,24 @@ void Plan::answer(Report* report) {
         told_.push_back("TensorFlow " + leading(wanted.version, 2) +
                         " does not look into its environment's folders nvidia/*/lib: put them into "
                         "LD_LIBRARY_PATH.");
+    }
+    if (spec_.conditions.empty() && compare_versions(alone_.version, wanted.version) > 0)
+      told_.push_back("In an environment of its own " + named(alone_) +
+                      " fits too: " + planner_.own_environment(alone_, planner_.env().python) +
+                      " (here " + join(alone_.clashes, "; ") + ").");
+  } else if (wanted.fits_machine()) {
+    // Another build of the very release may share.
+    Candidate other = planner_.newest(id_, spec_.conditions, spec_.build);
+    if (spec_.exact && spec_.build.empty() && other.version == wanted.version) {
+      told_.push_back(named(wanted) + " does not fit the environment " + planner_.env().prefix +
+                      ": " + join(wanted.clashes, "; ") +
+                      ". Another build of it fits: " + named(other) + ".");
+      fix_ = planner_.command(other, planner_.pip());
+      findings_.push_back(finding("two-frameworks", told_.back()));
+      findings_.back().order = 110;
+      findings_.back().fix = "Install the build that fits: " + fix_;
+    } else {
+      refuse_beside(wanted);
     }
   } else if (spec_.conditions.empty() && spec_.build.empty()) {
     // Nothing fits at all: what speaks against the newest says why.

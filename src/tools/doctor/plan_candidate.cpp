@@ -117,10 +117,32 @@ std::vector<std::string> Planner::builds(const std::string& id, const std::strin
   return {""};
 }
 
-std::vector<Obstacle> Planner::obstacles(const std::string& id, const std::string& version,
-                                         const std::string& build, const Json& needs) {
-  const std::string key = id + " " + leading(version, id == "jax" ? 4 : 2) + " " + build;
-  if (auto it = seen_.find(key); it != seen_.end()) return it->second;
+Planner::Planner(const Root& root, const Data& data, const Survey& survey, Environment env)
+    : root_(root), data_(data), survey_(survey), env_(std::move(env)) {
+  for (const Surveyed& surveyed : survey.environments) {
+    if (env_.prefix.empty() || surveyed.env.prefix != env_.prefix) continue;
+    for (const Framework& framework : surveyed.frameworks)
+      if (CudnnNeed need = cudnn_need(data, &surveyed.env, framework); need.by_pip())
+        neighbours_.push_back(std::move(need));
+  }
+}
+
+std::vector<CudnnNeed> Planner::neighbours_of(const std::string& id) const {
+  std::vector<CudnnNeed> out = neighbours_;
+  std::erase_if(out, [&](const CudnnNeed& need) { return need.id == id; });  // it is replaced
+  return out;
+}
+
+std::vector<std::string> Planner::clashes(const Framework& framework) const {
+  const CudnnNeed own = cudnn_need(data_, nullptr, framework);
+  std::vector<std::string> out;
+  for (const CudnnNeed& other : neighbours_of(framework.id))
+    if (std::string clash = clash_between(other, own); !clash.empty()) out.push_back(clash);
+  return out;
+}
+
+Framework Planner::as_framework(const std::string& id, const std::string& version,
+                                const std::string& build, const Json& needs) const {
   Framework framework;
   framework.id = id;
   framework.product = product_of(id);
@@ -136,6 +158,7 @@ std::vector<Obstacle> Planner::obstacles(const std::string& id, const std::strin
   if (id == "jax" && build.size() == 6 && needs.contains(build.substr(4))) {
     code = &needs[build.substr(4)];
     framework.cuda = text_of(*code, "built_cuda");
+    framework.cudnn = text_of(*code, "cudnn");
     if (framework.cuda.empty()) framework.cuda = build.substr(4);
   }
   if (id == "torch" && !build.empty()) {
@@ -148,6 +171,14 @@ std::vector<Obstacle> Planner::obstacles(const std::string& id, const std::strin
   }
   framework.sass = texts_of(*code, "sass");
   framework.ptx = texts_of(*code, "ptx");
+  return framework;
+}
+
+std::vector<Obstacle> Planner::obstacles(const std::string& id, const std::string& version,
+                                         const std::string& build, const Json& needs) {
+  const std::string key = id + " " + leading(version, id == "jax" ? 4 : 2) + " " + build;
+  if (auto it = seen_.find(key); it != seen_.end()) return it->second;
+  const Framework framework = as_framework(id, version, build, needs);
   Facts base = environment_facts(survey_.facts, env_, {framework});
   Facts facts = framework_facts(base, root_, survey_.machine, data_, env_, {framework}, framework);
   facts.set("fw.install", install_words(id));
@@ -193,6 +224,7 @@ void Planner::choose_backend(Candidate* keras) {
   keras->backend_release = chosen.version;
   keras->backend_build = chosen.build;
   keras->against = chosen.against;
+  keras->clashes = chosen.clashes;
   if (!chosen.python_fits) {
     keras->python_fits = false;
     keras->least = chosen.least;
@@ -217,23 +249,40 @@ Candidate Planner::consider(const std::string& id, const KnownRelease& release,
   const Json* entry = needs(id, release.version);
   out.needs_known = entry != nullptr;
   if (entry != nullptr) out.against = obstacles(id, release.version, build, *entry);
+  if (entry != nullptr && !neighbours_.empty())
+    out.clashes = clashes(as_framework(id, release.version, build, *entry));
   return out;
 }
 
 Candidate Planner::newest(const std::string& id, const std::string& conditions,
-                          const std::string& build) {
+                          const std::string& build, bool alone) {
+  const bool shared = !alone && !neighbours_of(id).empty();
   for (const KnownRelease& release : releases(id)) {
     if (!meets(release.version, conditions)) continue;
+    // Beside libraries of pip nobody is sent to a release that wants a toolkit of the system.
+    if (shared && conditions.empty() && id == "tensorflow" && !has_extra(release.version)) continue;
     for (const std::string& one : builds(id, release.version)) {
       if (!build.empty() && one != build) continue;
       Candidate candidate = consider(id, release, one);
-      if (candidate.fits()) return candidate;
+      if (alone ? candidate.fits_machine() : candidate.fits()) return candidate;
     }
   }
   return {};
 }
 
-std::string Planner::command(const Candidate& candidate, const std::string& pip) const {
+bool Planner::has_extra(const std::string& version) const {
+  const Json* entry = needs("tensorflow", version);
+  return entry != nullptr && entry->contains("extra") && (*entry)["extra"].is_boolean() &&
+         (*entry)["extra"].get<bool>();
+}
+
+std::string Planner::own_environment(const Candidate& candidate, const std::string& python) const {
+  const std::string folder = "~/" + candidate.id + "-env";
+  return "python" + (python.empty() ? "3" : leading(python, 2)) + " -m venv " + folder + " && " +
+         command(candidate, folder + "/bin/python -m pip", true);
+}
+
+std::string Planner::command(const Candidate& candidate, const std::string& pip, bool alone) const {
   const std::string& version = candidate.version;
   const std::string spec = (is_version(version) && split(version, '.').size() == 2)
                                ? "==" + version + ".*"
@@ -244,7 +293,7 @@ std::string Planner::command(const Candidate& candidate, const std::string& pip)
     backend.id = candidate.build;
     backend.version = candidate.backend_release;
     backend.build = candidate.backend_build;
-    std::string out = command(backend, pip);
+    std::string out = command(backend, pip, alone);
     const std::string install = " install ";
     const size_t at = out.find(install);
     if (at == out.npos) return out;
@@ -253,9 +302,12 @@ std::string Planner::command(const Candidate& candidate, const std::string& pip)
     return out;
   }
   if (candidate.id == "tensorflow") {
-    const bool extra = entry != nullptr && entry->contains("extra") &&
-                       (*entry)["extra"].is_boolean() && (*entry)["extra"].get<bool>();
-    if (extra) return pip + " install \"tensorflow[and-cuda]" + spec + "\"";
+    // The extra of releases before 2.20 pins versions that are not those of what is there: it takes
+    // the libraries that are there, and what they lack.
+    if (has_extra(version) && compare_versions(version, "2.20") < 0 && !alone &&
+        !neighbours_of("tensorflow").empty())
+      return pip + " install \"tensorflow" + spec + "\" nvidia-cuda-nvcc-cu12 nvidia-curand-cu12";
+    if (has_extra(version)) return pip + " install \"tensorflow[and-cuda]" + spec + "\"";
     // These had their GPU build under a name of its own.
     const std::string minor = leading(version, 2);
     const std::string name =

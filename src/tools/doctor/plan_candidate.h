@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/doctor/beside.h"
 #include "tools/doctor/survey.h"
 
 namespace tracefire::doctor {
@@ -33,24 +34,31 @@ struct Candidate {
   std::string backend_release;  ///< version and build of Keras' back end
   std::string backend_build;
   std::vector<Obstacle> against;
-  bool fits() const { return !version.empty() && python_fits && needs_known && against.empty(); }
+  std::vector<std::string> clashes;  ///< why it cannot share the environment with what is there
+  /// In an environment of its own.
+  bool fits_machine() const {
+    return !version.empty() && python_fits && needs_known && against.empty();
+  }
+  bool fits() const { return fits_machine() && clashes.empty(); }
 };
 
 class Planner {
  public:
-  Planner(const Root& root, const Data& data, const Survey& survey, Environment env)
-      : root_(root), data_(data), survey_(survey), env_(std::move(env)) {}
+  Planner(const Root& root, const Data& data, const Survey& survey, Environment env);
 
   /// The newest first.
   std::vector<KnownRelease> releases(const std::string& id) const;
   /// What a release can be had as, the default first: {"cu128", "cu126"}, {""}.
   std::vector<std::string> builds(const std::string& id, const std::string& version) const;
   Candidate consider(const std::string& id, const KnownRelease& release, const std::string& build);
-  /// The newest release that meets `conditions` and fits, in `build` where it is not "". Empty
-  /// version where none does.
-  Candidate newest(const std::string& id, const std::string& conditions, const std::string& build);
-  /// Installs it; `pip` is "python3 -m pip".
-  std::string command(const Candidate& candidate, const std::string& pip) const;
+  /// The newest release that meets `conditions` and fits, in `build` where it is not ""; with
+  /// `alone`, in an environment of its own. Empty version where none does.
+  Candidate newest(const std::string& id, const std::string& conditions, const std::string& build,
+                   bool alone = false);
+  /// Installs it; `pip` is "python3 -m pip". With `alone`, in an environment of its own.
+  std::string command(const Candidate& candidate, const std::string& pip, bool alone = false) const;
+  /// Makes an environment for it and installs it there.
+  std::string own_environment(const Candidate& candidate, const std::string& python) const;
   const Environment& env() const { return env_; }
   std::string pip() const {
     return env_.prefix.empty() ? env_.interpreter + " -m pip" : env_.pip();
@@ -58,14 +66,23 @@ class Planner {
 
  private:
   const Json* needs(const std::string& id, const std::string& version) const;
+  /// Whether a release of TensorFlow has the extra [and-cuda].
+  bool has_extra(const std::string& version) const;
   std::vector<Obstacle> obstacles(const std::string& id, const std::string& version,
                                   const std::string& build, const Json& needs);
   void choose_backend(Candidate* keras);
+  /// Other frameworks of the environment that get their libraries from pip.
+  std::vector<CudnnNeed> neighbours_of(const std::string& id) const;
+  std::vector<std::string> clashes(const Framework& framework) const;
+  /// A framework as it would be after its installation.
+  Framework as_framework(const std::string& id, const std::string& version,
+                         const std::string& build, const Json& needs) const;
 
   const Root& root_;
   const Data& data_;
   const Survey& survey_;
   Environment env_;
+  std::vector<CudnnNeed> neighbours_;
   std::map<std::string, std::vector<Obstacle>> seen_;  ///< by id, minor and build
 };
 

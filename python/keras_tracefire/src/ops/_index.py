@@ -25,10 +25,13 @@ from tracefire import errors
 
 
 def _from_end(indices, size):
-    """Negative indices count from the end."""
+    """Negative indices count from the end; those that reach too far stay, to be reported as they
+    are."""
     indices = _whole(indices)
+    from_end = _ops.add(indices, ew.constant_like(size, indices))
+    is_there = _ops.greater_equal(from_end, ew.constant_like(0, indices))
     negative = _ops.less(indices, ew.constant_like(0, indices))
-    return _ops.select(negative, _ops.add(indices, ew.constant_like(size, indices)), indices)
+    return _ops.select(_ops.logical_and(negative, is_there), from_end, indices)
 
 
 def _whole(indices):
