@@ -5,9 +5,7 @@
 #include <array>
 #include <cstring>
 #include <numeric>
-#include <set>
 
-#include "core/base/event.h"
 #include "core/runtime/executor.h"
 #include "support.h"
 
@@ -23,22 +21,6 @@ Tensor counted(const std::vector<int64_t>& sizes) {
   std::iota(values.begin(), values.end(), 1.0f);
   return Tensor::of(values, sizes);
 }
-
-/// Programs that run while it lives.
-class Programs {
- public:
-  Programs() {
-    Events::Subscriber subscriber;
-    subscriber.run = [this](const RunEvent& event) { ids_.insert(event.program->id); };
-    id_ = Events::instance().subscribe(std::move(subscriber));
-  }
-  ~Programs() { Events::instance().unsubscribe(id_); }
-  size_t count() const { return ids_.size(); }
-
- private:
-  std::set<uint64_t> ids_;
-  int id_;
-};
 
 /// Gives values of every rank, of sizes that are multiples of a kernel's alignment and not, twice
 /// the same one, and a variable before and after its change.

@@ -391,8 +391,15 @@ Status Frame::run_host_call(size_t index, const Step& step) {
                        : std::string("nothing"),
                    " as result ", next, " where ", expected.str(), " was declared");
     }
-    TF_ASSIGN(Storage at, from_host_array(outputs[next++], info.device));
-    dynamic_[static_cast<size_t>(value)] = std::move(at);
+    Result<Storage> at = from_host_array(outputs[next], info.device);
+    // Another number of elements than its own sizes say.
+    if (!at.ok() && at.status().code() == ErrorCode::kShapeMismatch) {
+      return error(ErrorCode::kHostCallFailed, place_of(node), ": result ", next,
+                   " of the function: ", at.status().message());
+    }
+    TF_RETURN_IF_ERROR(at.status());
+    ++next;
+    dynamic_[static_cast<size_t>(value)] = std::move(*at);
   }
   return {};
 }
