@@ -214,6 +214,22 @@ TEST_CASE("what was poisoned in any step of an epoch poisons what later steps co
   }
 }
 
+TEST_CASE("an epoch in a poisoned order, or over poisoned data, is poisoned") {
+  const Function step =
+      trace_function("step", {{DType::kF32, {2}}},
+                     [](const Tensors& args) -> Tensors { return {op("neg", {args[0]})}; });
+  const Tensor data = vec({1, 2, 3, 4}), rows = Tensor::of<int32_t>({3, 2, 1, 0}, {4});
+  const auto permuted = [](const Tensor& what, std::vector<int32_t> by) {
+    return op("gather", {what, Tensor::of(by, {4})}, {{"axis", int64_t{0}}});
+  };
+  const Tensor good = permuted(rows, {0, 1, 2, 3}), bad = permuted(rows, {0, 1, 2, 9});
+  CHECK(step.run_epoch({data}, good, 2, 0, 2)[0].values<float>() == std::vector<float>{-2, -1});
+  CHECK(error_of([&] { step.run_epoch({data}, bad, 2, 0, 1)[0].values<float>(); }) == 301);
+  CHECK(error_of([&] { step.run_epoch({data}, bad, 2, 0, 2)[0].values<float>(); }) == 301);
+  const Tensor bad_data = permuted(data, {0, 9, 2, 3});
+  CHECK(error_of([&] { step.run_epoch({bad_data}, {}, 2, 0, 2)[0].values<float>(); }) == 301);
+}
+
 TEST_CASE("an effect of a later step does not run on what an earlier one poisoned") {
   Variable state(vec({0}), "state");
   std::vector<float> seen;

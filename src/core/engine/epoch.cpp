@@ -157,17 +157,17 @@ Result<std::shared_ptr<Epoch>> find_epoch(Function::State& state, const Tensors&
     const Shape& shape = state.lowered.graph->params[i].type.shape;
     if (shape.rank() > 0 && shape[0].is_symbol()) epoch->env.set(shape[0].symbol(), batch);
   }
-  TF_ASSIGN(epoch->program, guarded([&] {
-              return compile(graph, Engine::instance().compile_options());
-            }));
+  TF_ASSIGN(epoch->program,
+            guarded([&] { return compile(graph, Engine::instance().compile_options()); }));
   TF_ASSIGN(epoch->counter,
             allocate_storage(Engine::instance().default_device(), kCounterType, "step counter"));
   state.epochs.push_back(epoch);
   return epoch;
 }
 
-/// Brings the order to its fixed address, which only moves when a longer one comes.
-Status place_order(Epoch* epoch, const trace::CellPtr& order) {
+/// Brings the order to its fixed address, which only moves when a longer one comes. Gives the run
+/// that made it.
+Result<Run::Parent> place_order(Epoch* epoch, const trace::CellPtr& order) {
   TF_ASSIGN(auto now, Engine::instance().ready(order, Trigger::kCall));
   const size_t bytes = storage_bytes(order->type);
   if (bytes > epoch->order_bytes) {
@@ -175,7 +175,8 @@ Status place_order(Epoch* epoch, const trace::CellPtr& order) {
               allocate_storage(Engine::instance().default_device(), order->type, "order of rows"));
     epoch->order_bytes = bytes;
   }
-  return copy_value(order->type, now->storage, epoch->order);
+  TF_RETURN_IF_ERROR(copy_value(order->type, now->storage, epoch->order));
+  return parent_of(now);
 }
 
 Result<Tensors> run_stretch(Function::State& state, const Tensors& data, const Tensor& order,
@@ -194,10 +195,10 @@ Result<Tensors> run_stretch(Function::State& state, const Tensors& data, const T
     request.env.set(epoch->data[i].shape[0].symbol(), type.shape[0].value());
   }
   if (order.defined()) {
-    TF_RETURN_IF_ERROR(place_order(epoch.get(), order.cell()));
+    TF_ASSIGN(Run::Parent made_by, place_order(epoch.get(), order.cell()));
     request.env.set(epoch->order_type.shape[0].symbol(), order.sizes()[0]);
     request.params.push_back(epoch->order);
-    request.parents.emplace_back();
+    request.parents.push_back(std::move(made_by));
   }
   DeviceBackend* backend = Backends::instance().find(epoch->counter.buffer->device()).value();
   const auto first = static_cast<int32_t>(lo);
