@@ -127,11 +127,14 @@ void mark_active(const Root& root, const Machine& machine, std::vector<Environme
       if (name_of(env.prefix) == name && name_of(parent_of(env.prefix)) == "envs" &&
           mark(env.prefix, "CONDA_DEFAULT_ENV names it.", false))
         return;
-  // pip and uv speak of the project's environment, whether or not a framework is in it yet.
-  const bool installs = contains(machine.log, "No matching distribution found for ") ||
-                        contains(machine.log, "no wheels with a matching");
+  // A Python without any framework is not the one that programs of a framework run in: then each
+  // environment counts. Unless the log tells of just that.
+  bool without = false;
+  for (std::string_view words :
+       {"No matching distribution found for ", "o wheels with a matching", "No module named "})
+    without |= contains(machine.log, words);
   ChosenPython project = python_of_project(root, machine);
-  if (mark(project.prefix, project.proof, !installs)) return;
+  if (mark(project.prefix, project.proof, !without)) return;
   if (machine.variable("PATH").empty())
     for (const Environment& env : *all) {
       ChosenPython chosen = python_of_variables(root, machine, env.prefix);
@@ -151,9 +154,7 @@ void mark_active(const Root& root, const Machine& machine, std::vector<Environme
         prefix = chosen.prefix;
         found = "PATH finds " + path + " first, and " + chosen.proof;
       }
-      // A Python without any framework is not the one that programs of a framework run in: then
-      // each environment counts.
-      mark(prefix, found, true);
+      mark(prefix, found, !without);
       mark_user_packages(machine, all);
       return;
     }

@@ -43,7 +43,8 @@ bool skipped(const std::string& path) {
 
 /// "torch-2.6.0.dist-info": in a folder of any name it tells that packages are installed there.
 bool is_framework_info(const std::string& name) {
-  if (name.size() < 10 || name.substr(name.size() - 10) != ".dist-info") return false;
+  const std::string ending = name.size() < 10 ? "" : name.substr(name.size() - 10);
+  if (ending != ".dist-info" && ending.substr(ending.empty() ? 0 : 1) != ".egg-info") return false;
   for (std::string_view start : {"tensorflow", "tf_nightly", "intel_tensorflow",
                                  "nvidia_tensorflow", "torch-", "jax", "keras-", "tracefire"})
     if (name.rfind(start, 0) == 0) return true;
