@@ -56,7 +56,8 @@ bool names_gpu(const std::string& name) {
     return !name.empty() && name.size() <= 32 &&
            name.find_first_not_of(wanted) == std::string::npos;
   };
-  return made_of(kDigits) || (name.find(':') != std::string::npos && made_of(kHex)) ||
+  return (made_of(kDigits) && name.size() < 10) ||
+         (name.find(':') != std::string::npos && made_of(kHex)) ||
          (uuid && name.size() > 4 && name.size() <= 128 &&
           std::all_of(name.begin(), name.end(), [](unsigned char c) {
             return std::isalnum(c) != 0 || c == '-' || c == '/';
