@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tools/inject/records.h"
+#include "tools/inject/run.h"
 #include "tools/inject/session.h"
 #include "tracefire/profiler.h"
 
