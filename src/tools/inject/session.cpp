@@ -122,7 +122,10 @@ void read_into(const Json& json, Session& s) {
   get(json, "started_ns", s.started_ns);
   get(json, "wall_ns", s.wall_ns);
   const Json& ending = json.at("ending");
-  get(ending, "status", s.ending.status);
+  // Null where nobody could know it.
+  s.ending.known = !ending.contains("status") || !ending["status"].is_null();
+  if (s.ending.known) get(ending, "status", s.ending.status);
+  get(ending, "over", s.ending.over);
   get(ending, "signal", s.ending.signal);
   get(ending, "start_error", s.ending.start_error);
   get(ending, "user_ns", s.ending.user_ns);
@@ -203,7 +206,8 @@ Json to_json(const Session& s) {
           {"started_ns", s.started_ns},
           {"wall_ns", s.wall_ns},
           {"ending",
-           {{"status", s.ending.status},
+           {{"status", s.ending.known ? Json(s.ending.status) : Json()},
+            {"over", s.ending.over},
             {"signal", s.ending.signal},
             {"start_error", printable(s.ending.start_error)},
             {"user_ns", s.ending.user_ns},
