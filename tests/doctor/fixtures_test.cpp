@@ -48,6 +48,12 @@ bool about_python(const Fixture& fixture) {
   return fixture.id.find("py3") != std::string::npos;
 }
 
+bool mentions(const Fixture& fixture, const std::string& part) {
+  for (const auto& [path, content] : fixture.files)
+    if (path.find(part) != path.npos) return true;
+  return false;
+}
+
 bool has_venv(const Fixture& fixture) { return fixture.files.count("/opt/venv/pyvenv.cfg") != 0; }
 
 /// A change that must not change what is found.
@@ -93,7 +99,7 @@ std::vector<Change> changes() {
                  }});
   out.push_back({" in dist-packages", [](Fixture* fixture) {
                    if (!has_venv(*fixture) || fixture->env.count("VIRTUAL_ENV") != 0 ||
-                       fixture->env.count("PATH") != 0)
+                       fixture->env.count("PATH") != 0 || mentions(*fixture, "/kernels/"))
                      return false;
                    fixture->files.erase("/opt/venv/pyvenv.cfg");
                    *fixture = with(*fixture, "/opt/venv/lib", "/usr/local/lib");
@@ -220,7 +226,9 @@ void add_layouts(std::vector<Change>* out) {
          return true;
        }});
   out->push_back({" among uv's tools", [](Fixture* fixture) {
-                    if (!has_venv(*fixture)) return false;
+                    if (!has_venv(*fixture) || mentions(*fixture, "/pipx/") ||
+                        mentions(*fixture, "/uv/tools/"))
+                      return false;
                     *fixture = with(*fixture, "/opt/venv", "/opt/ada/.local/share/uv/tools/app");
                     fixture->files
                         ["/opt/ada/.local/share/uv/python/cpython-3.11.9-linux-x86_64-gnu/lib/"

@@ -5,21 +5,13 @@
 #include <unistd.h>
 
 #include "tools/doctor/frameworks.h"
+#include "tools/doctor/managers.h"
 #include "tools/doctor/text.h"
 #include "tools/doctor/version.h"
 
 namespace tracefire::doctor {
 
 namespace {
-
-bool has_framework(const Environment& env) {
-  for (const auto& [name, dist] : env.dists)
-    if (brings_framework(name)) return true;
-  for (std::string name :
-       {"tensorflow", "tensorflow-base", "pytorch", "libtorch", "jax", "jaxlib", "keras"})
-    if (env.conda.count(name) != 0) return true;
-  return false;
-}
 
 bool is_tensorflow(const std::pair<const std::string, Dist>& entry) {
   return framework_of(entry.first) == "tensorflow" && !contains(entry.first, "io") &&
@@ -56,45 +48,6 @@ std::string user_name(uid_t uid) {
   return plain ? name : "'#" + std::to_string(uid) + "'";
 }
 
-std::string first_line(const std::optional<std::string>& text) {
-  std::string_view view = text ? std::string_view(*text) : std::string_view();
-  return std::string(trim(view.substr(0, view.find_first_of("\n"))));
-}
-
-/// The version that pyenv runs: PYENV_VERSION, the nearest .python-version, its own file. Sets
-/// `proof`.
-std::string pyenv_version(const Root& root, const Machine& machine, const std::string& home,
-                          std::string* proof) {
-  std::string version = machine.variable("PYENV_VERSION");
-  *proof = "PYENV_VERSION is " + version + ".";
-  if (!version.empty()) return version.substr(0, version.find(':'));
-  std::string folder = machine.variable("PWD");
-  char here[4096];
-  if (folder.empty() && root.live() && ::getcwd(here, sizeof here) != nullptr) folder = here;
-  if (!folder.empty() && folder[0] == '/')
-    for (std::string dir = normal_path(folder);; dir = parent_of(dir)) {
-      std::string file = (dir == "/" ? "" : dir) + "/.python-version";
-      version = first_line(root.read(file, 4096));
-      *proof = file + " says " + version + ".";
-      if (!version.empty()) return version;
-      if (dir == "/") break;
-    }
-  version = first_line(root.read(home + "/version", 4096));
-  *proof = home + "/version says " + version + ".";
-  return version.empty() ? "system" : version;
-}
-
-/// The folder of a version; "3.11" is the newest 3.11.x. "" where there is none.
-std::string pyenv_prefix(const Root& root, const std::string& home, const std::string& version) {
-  if (version.empty() || version == "system" || contains(version, "..")) return "";
-  std::string folder = home + "/versions/", best;
-  if (root.exists(folder + version)) return normal_path(root.follow(folder + version));
-  for (const std::string& name : root.list(folder, 1000))
-    if (name.rfind(version + ".", 0) == 0 && (best.empty() || compare_versions(name, best) > 0))
-      best = name;
-  return best.empty() ? "" : folder + best;
-}
-
 /// The system's Python also sees what its user installed with pip --user.
 void mark_user_packages(const Machine& machine, std::vector<Environment>* all) {
   std::string home = machine.variable("HOME");
@@ -126,6 +79,7 @@ void mark_stray(const Root& root, const Machine& machine, std::vector<Environmen
   const uid_t self = ::geteuid();
   std::string sudo = machine.variable("SUDO_UID");
   for (Environment& env : *all) {
+    env.tool = tool_manager(env.prefix);
     std::string tree = other_tree(root, env.prefix);
     std::string written = written_prefix(root, env.prefix);
     if (!tree.empty())
@@ -159,7 +113,7 @@ void mark_active(const Root& root, const Machine& machine, std::vector<Environme
       wanted = "/usr";
     for (Environment& env : *all) {
       if (env.prefix != wanted) continue;
-      if (needs_framework && !has_framework(env)) return false;
+      if (needs_framework && !brings_framework(env)) return false;
       env.active = true;
       env.active_proof = proof;
       return true;
@@ -168,18 +122,24 @@ void mark_active(const Root& root, const Machine& machine, std::vector<Environme
   };
   if (mark(machine.variable("VIRTUAL_ENV"), "VIRTUAL_ENV names it.", false)) return;
   if (mark(machine.variable("CONDA_PREFIX"), "CONDA_PREFIX names it.", false)) return;
-  std::string proof;
-  if (std::string version = machine.variable("PYENV_VERSION");
-      !version.empty() && machine.variable("PATH").empty()) {
-    std::string home = machine.variable("PYENV_ROOT");
-    if (home.empty() && !machine.variable("HOME").empty())
-      home = machine.variable("HOME") + "/.pyenv";
+  if (std::string name = machine.variable("CONDA_DEFAULT_ENV"); !name.empty())
     for (const Environment& env : *all)
-      if (size_t at = env.prefix.find("/.pyenv/versions/"); home.empty() && at != std::string::npos)
-        home = env.prefix.substr(0, at) + "/.pyenv";
-    version = pyenv_version(root, machine, home, &proof);
-    if (mark(pyenv_prefix(root, home, version), proof, false)) return;
-  }
+      if (name_of(env.prefix) == name && name_of(parent_of(env.prefix)) == "envs" &&
+          mark(env.prefix, "CONDA_DEFAULT_ENV names it.", false))
+        return;
+  // A Python without any framework is not the one that programs of a framework run in: then each
+  // environment counts. Unless the log tells of just that.
+  bool without = false;
+  for (std::string_view words :
+       {"No matching distribution found for ", "o wheels with a matching", "No module named "})
+    without |= contains(machine.log, words);
+  ChosenPython project = python_of_project(root, machine);
+  if (mark(project.prefix, project.proof, !without)) return;
+  if (machine.variable("PATH").empty())
+    for (const Environment& env : *all) {
+      ChosenPython chosen = python_of_variables(root, machine, env.prefix);
+      if (mark(chosen.prefix, chosen.proof, false)) return;
+    }
   for (std::string_view dir : split(machine.variable("PATH"), ':')) {
     if (dir.empty() || dir[0] != '/') continue;
     std::string folder = normal_path(dir);
@@ -188,16 +148,13 @@ void mark_active(const Root& root, const Machine& machine, std::vector<Environme
       if (!root.exists(path)) continue;
       std::string prefix = prefix_of_python(root, path);
       std::string found = "PATH finds " + path + " first.";
-      std::string home = parent_of(folder);
-      if (name_of(folder) == "shims" && root.exists(home + "/versions")) {  // pyenv's
-        std::string version = pyenv_version(root, machine, home, &proof);
-        prefix = pyenv_prefix(root, home, version);
-        if (prefix.empty()) continue;  // "system": what comes later in PATH
-        found = "PATH finds pyenv's " + path + " first, and " + proof;
+      bool managed = false;
+      if (ChosenPython chosen = python_of_shims(root, machine, folder, &managed); managed) {
+        if (chosen.prefix.empty()) continue;  // "system": what comes later in PATH
+        prefix = chosen.prefix;
+        found = "PATH finds " + path + " first, and " + chosen.proof;
       }
-      // A Python without any framework is not the one that programs of a framework run in: then
-      // each environment counts.
-      mark(prefix, found, true);
+      mark(prefix, found, !without);
       mark_user_packages(machine, all);
       return;
     }

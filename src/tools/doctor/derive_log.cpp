@@ -43,6 +43,56 @@ void cudnn_line(std::string_view line, const std::string& words, Facts* f) {
     f->set(same_major ? "log.cudnn_minor" : "log.cudnn_major", "yes", words);
 }
 
+/// A framework that an installer looked for in vain: "tensorflow==2.18.0", "tensorflow (2.18.0)".
+void want(const std::string& requirement, const std::string& words, Facts* f) {
+  std::string name(trim(requirement));
+  name = name.substr(std::min(name.size(), name.find_first_not_of("`'\"")));
+  const std::string id = framework_of(name.substr(0, name.find_first_of("(`'\";,: ")));
+  if (f->has("log.wanted") || id.empty()) return;
+  f->set("log.wanted", id, words);
+  f->set("log.no_distribution", "yes", words);
+  std::string release = between(name, "==", " `;,*@");
+  if (release.empty() && contains(name, " (") && !contains(name, "from versions"))
+    release = between(name, " (", ")");
+  while (!release.empty() && release.back() == '.') release.pop_back();
+  if (is_version(release)) f->set("log.wanted_release", release);
+}
+
+/// "3.14" of "cp314".
+std::string python_of_tag(std::string_view tag) {
+  std::string digits(tag.substr(0, tag.find_first_not_of("0123456789")));
+  return digits.size() < 2 ? "" : digits.substr(0, 1) + "." + digits.substr(1);
+}
+
+/// uv explains over several lines, broken where the terminal ends.
+void uv_words(const std::string& log, const std::string& name, Facts* f) {
+  size_t at = std::min(log.find("No solution found when resolving"),
+                       log.find("have a source distribution or wheel for the current platform"));
+  if (at == log.npos) return;
+  at = at < 400 ? 0 : at - 400;
+  std::string flat;
+  for (std::string_view line : lines_of(std::string_view(log).substr(at, 16384)))
+    if (!trim(line).empty()) flat += std::string(flat.empty() ? "" : " ") + std::string(trim(line));
+  auto words = [&](size_t from) {
+    return name + " says: " + flat.substr(from, std::min<size_t>(300, flat.size() - from));
+  };
+  for (std::string_view verb :
+       {" has no wheels with a matching ", " have no wheels with a matching "})
+    if (size_t end = flat.find(verb); end != flat.npos) {
+      size_t begin = flat.rfind(' ', end - 1);
+      begin = begin == flat.npos ? 0 : begin + 1;
+      want(flat.substr(begin, end - begin), words(begin), f);
+    }
+  for (std::string_view before : {"istribution `", "you require ", "your project depends on "})
+    if (size_t begin = flat.find(before); begin != flat.npos)
+      want(between(std::string_view(flat).substr(begin), before, "` "), words(begin), f);
+  std::string python = python_of_tag(between(flat, "tag (e.g., `cp", "`"));
+  for (std::string_view before :
+       {"You require CPython ", "You're using CPython ", "current Python version ("})
+    if (python.empty()) python = leading(find_version(between(flat, before, ")`") + " "), 2);
+  if (!python.empty()) f->set("log.python", python);
+}
+
 void import_line(std::string_view line, const std::string& words, Facts* f) {
   if (contains(line, "No module named") && !f->has("log.no_module")) {
     std::string name = between(line, "No module named ", "\n");
@@ -52,13 +102,11 @@ void import_line(std::string_view line, const std::string& words, Facts* f) {
                                                    "jaxlib",     "keras", "tracefire"};
     if (kModules.count(name) != 0) f->set("log.no_module", name, words);
   }
-  if (contains(line, "No matching distribution found for ") && !f->has("log.wanted")) {
-    std::string wanted = between(line, "No matching distribution found for ", "\n");
-    f->set("log.wanted", framework_of(wanted), words);
-    std::string release = between(wanted, "==", " ;,*");
-    while (!release.empty() && release.back() == '.') release.pop_back();
-    if (is_version(release)) f->set("log.wanted_release", release);
-  }
+  for (std::string_view before : {"No matching distribution found for ",
+                                  "Could not find a version that satisfies the requirement ",
+                                  "Unable to find installation candidates for ",
+                                  "nothing provides requested ", "Unable to find candidates for "})
+    if (contains(line, before)) want(between(line, before, "\n"), words, f);
   if (contains(line, "does not provide the extra 'and-cuda'"))
     f->set("log.extra_release", between(line, "tensorflow ", " "), words);
 }
@@ -174,6 +222,7 @@ void log_facts(const Machine& m, const Data& data, Facts* f) {
     capability_line(line, words, f);
     diagnosis_line(line, words, f);
   }
+  uv_words(m.log, m.log_name, f);
 }
 
 }  // namespace tracefire::doctor

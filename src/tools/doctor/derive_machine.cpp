@@ -42,7 +42,9 @@ void gpu_facts(const Machine& m, const Data& data, Facts* f) {
       "gpu.pci", !m.gpus.empty() && !m.gpus[0].pci_address.empty(),
       m.gpus.empty() ? "" : "An NVIDIA GPU is on the PCI bus at " + m.gpus[0].pci_address + ".");
   f->flag("gpu.amd", m.amd_gpu && m.gpus.empty(),
-          "The display device on the PCI bus is AMD's (vendor 0x1002).");
+          m.pci_listed ? "The GPU on the PCI bus is AMD's (vendor 0x1002)."
+                       : "The GPU is AMD's: its driver made /dev/kfd.");
+  f->flag("no_kfd", !m.kfd, "/dev/kfd, the device of AMD's compute driver, is not there.");
   f->flag("kfd", m.kfd, "/dev/kfd, the device of AMD's compute driver, exists.");
 }
 
@@ -391,9 +393,7 @@ Facts machine_facts(const Root& root, const Machine& machine, const Data& data,
   measured_facts(machine, data, &f);
   log_facts(machine, data, &f);
   bool any = false;
-  for (const Environment& env : environments)
-    for (std::string name : {"tensorflow", "torch", "jaxlib", "tensorflow-cpu", "tensorflow-gpu"})
-      any |= env.dist(name) != nullptr || env.conda.count(name) != 0;
+  for (const Environment& env : environments) any |= brings_framework(env);
   f.flag("no_frameworks", !any, "No framework is installed in this tree.");
   return f;
 }

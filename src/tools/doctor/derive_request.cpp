@@ -42,44 +42,39 @@ std::string table_text(const Data& data, const char* table, const std::string& i
   return text_of(row, key);
 }
 
-void kernel_facts(const Root& root, const Machine& m, const std::vector<Surveyed>& all, Facts* f) {
-  std::vector<std::string> folders = {"/usr/local/share/jupyter/kernels",
-                                      "/usr/share/jupyter/kernels",
-                                      "/root" + std::string("/.local/share/jupyter/kernels")};
-  for (const std::string& user : root.list("/home", 256))
-    folders.push_back("/home/" + user + "/.local/share/jupyter/kernels");
-  for (const Surveyed& surveyed : all)
-    folders.push_back(surveyed.env.prefix + "/share/jupyter/kernels");
-  std::vector<Environment> environments;
-  for (const Surveyed& surveyed : all) environments.push_back(surveyed.env);
-  for (const std::string& folder : folders)
-    for (const std::string& name : root.list(folder, 256)) {
-      std::vector<std::string> argv =
-          parse_kernel_argv(root.read(folder + "/" + name + "/kernel.json", 64 << 10).value_or(""));
-      if (argv.empty() || argv[0].empty() || argv[0][0] != '/') continue;
-      const Environment* env = environment_of_interpreter(root, environments, argv[0]);
-      for (std::string id : {"tensorflow", "torch", "jax"}) {
-        const Surveyed* has = first_with(all, id);
-        if (has == nullptr) continue;
-        bool here = false;
-        for (const Surveyed& surveyed : all)
-          here |=
-              env != nullptr && surveyed.env.prefix == env->prefix && has_framework(surveyed, id);
-        bool other = false;  // it is there for another framework
-        for (const Surveyed& surveyed : all)
-          other |=
-              env != nullptr && surveyed.env.prefix == env->prefix && !surveyed.frameworks.empty();
-        if (here || other) continue;
-        f->set("kernel.wrong", "yes", folder + "/" + name + "/kernel.json starts " + argv[0] + ".");
-        f->set("kernel.name", name);
-        f->set("kernel.python", argv[0]);
-        f->set("kernel.framework", id);
-        f->set("kernel.has", has->env.prefix);
-        f->set("kernel.right", has->env.interpreter);
-        break;
-      }
-    }
-  (void)m;
+/// The newest and the oldest Python that has wheels of a framework, by the tables.
+struct Pythons {
+  std::string newest, oldest;
+};
+Pythons pythons_of(const Data& data, const std::string& id) {
+  Pythons out;
+  auto table = data.versions().find("python_newest");
+  if (table == data.versions().end() || !table->contains(id)) return out;
+  for (const auto& [python, version] : (*table)[id].items()) {
+    if (!version.is_string()) continue;
+    if (out.newest.empty() || compare_versions(python, out.newest) > 0) out.newest = python;
+    if (out.oldest.empty() || compare_versions(python, out.oldest) < 0) out.oldest = python;
+  }
+  return out;
+}
+
+/// The Pythons that a release has wheels for.
+Pythons pythons_of_release(const Data& data, const std::string& id, const std::string& release) {
+  bool exact = false;
+  const Json* entry = release.empty() ? nullptr : data.release(id, release, &exact);
+  std::string range = entry == nullptr ? "" : text_of(*entry, "python");
+  size_t dash = range.find('-');
+  return dash == range.npos ? Pythons() : Pythons{range.substr(dash + 1), range.substr(0, dash)};
+}
+
+/// Whether pip can have looked in vain for the framework in this environment, which lacks it.
+bool searched_there(const Data& data, const Surveyed& surveyed, const std::string& id,
+                    const Facts& f) {
+  std::string minor = leading(surveyed.env.python, 2);
+  if (minor.empty() || has_framework(surveyed, id) || !surveyed.env.stray.empty()) return false;
+  std::string newest = pythons_of_release(data, id, f.get("log.wanted_release")).newest;
+  if (newest.empty()) newest = pythons_of(data, id).newest;
+  return minor == f.get("log.python") || compare_versions(minor, newest) > 0;
 }
 
 }  // namespace
@@ -94,9 +89,14 @@ void request_facts(const Root& root, const Machine& m, const Data& data,
                    const std::vector<Surveyed>& all, std::string asked, std::string release,
                    Facts* f) {
   std::string wanted = f->get("log.wanted");
-  if (asked.empty() && !wanted.empty() && first_with(all, wanted) == nullptr &&
-      !f->has("log.tensorflow_gpu_removed"))
-    asked = wanted, release = f->get("log.wanted_release");
+  if (asked.empty() && !wanted.empty() && !f->has("log.tensorflow_gpu_removed")) {
+    bool any_active = false, vain = first_with(all, wanted) == nullptr;
+    for (const Surveyed& surveyed : all) any_active |= surveyed.env.active;
+    for (const Surveyed& surveyed : all)
+      vain |= any_active ? surveyed.env.active && !has_framework(surveyed, wanted)
+                         : searched_there(data, surveyed, wanted, *f);
+    if (vain) asked = wanted, release = f->get("log.wanted_release");
+  }
   const Surveyed* main = all.empty() ? nullptr : &all[0];
   for (const Surveyed& surveyed : all)
     if (!surveyed.frameworks.empty() && surveyed.env.stray.empty() &&
@@ -113,7 +113,7 @@ void request_facts(const Root& root, const Machine& m, const Data& data,
                                        : f->has("log.of_jax")   ? "jax"
                                                                 : "tensorflow"));
   f->set("main.python", main == nullptr ? "python3" : main->env.interpreter);
-  bool gpu_build = false, tensorflow = false, metal = false, jax = false;
+  bool gpu_build = false, tensorflow = false, metal = false, jax = false, rocm = false;
   bool known = false, needs = false;  // which framework opens the library that the log misses
   for (const Surveyed& surveyed : all) {
     tensorflow |= has_framework(surveyed, "tensorflow");
@@ -121,11 +121,13 @@ void request_facts(const Root& root, const Machine& m, const Data& data,
     jax |= has_framework(surveyed, "jax");
     for (const Framework& framework : surveyed.frameworks) {
       gpu_build |= framework.build == Build::kGpu;
+      rocm |= framework.build == Build::kRocm;
       known |= !framework.needed.empty();
       for (const Needed& need : framework.needed) needs |= need.soname == f->get("log.library");
     }
   }
   f->flag("some.jax", jax);
+  f->flag("some.rocm", rocm);
   f->flag("log.library_foreign", known && !needs && f->has("log.library"));
   f->flag("some.tensorflow", tensorflow);
   f->flag("apple.metal", metal);
@@ -162,9 +164,9 @@ void request_facts(const Root& root, const Machine& m, const Data& data,
     const Surveyed *has = first_with(all, asked), *active = nullptr;
     for (const Surveyed& surveyed : all)
       if (surveyed.env.active) active = &surveyed;
+    if (has != nullptr) f->set("asked.python", has->env.interpreter);
     if (has != nullptr && active != nullptr && !has->env.active) {
       f->set("asked.elsewhere", has->env.prefix, has->env.prefix + " has it.");
-      f->set("asked.python", has->env.interpreter);
       f->set("active", active->env.prefix,
              "The active environment is " + active->env.prefix + ": " + active->env.active_proof);
     }
@@ -174,15 +176,17 @@ void request_facts(const Root& root, const Machine& m, const Data& data,
     f->set("asked.best", best != data.versions().end() && !text_of(*best, asked).empty()
                              ? text_of(*best, asked)
                              : "3.13");
-    bool exact = false;
-    const Json* entry = release.empty() ? nullptr : data.release(asked, release, &exact);
-    std::string range = entry == nullptr ? "" : text_of(*entry, "python");
-    if (size_t dash = range.find('-'); dash != range.npos) {
-      f->set("asked.python_least", range.substr(0, dash));
-      f->set("asked.python_most", range.substr(dash + 1));
-      if (compare_versions(f->get("asked.best"), range.substr(dash + 1)) > 0)
-        f->set("asked.best", range.substr(dash + 1));
-    }
+    Pythons range = pythons_of_release(data, asked, release);
+    f->set("asked.python_least", range.oldest);
+    f->set("asked.python_most", range.newest);
+    if (!range.newest.empty() && compare_versions(f->get("asked.best"), range.newest) > 0)
+      f->set("asked.best", range.newest);
+    f->flag("asked.searched", wanted == asked);
+    std::string python = f->get("log.python");
+    std::string newest = range.newest.empty() ? pythons_of(data, asked).newest : range.newest;
+    if (!python.empty() && !newest.empty() && compare_versions(python, newest) > 0)
+      f->set("log.python_too_new", python,
+             "The newest Python with a wheel of " + f->get("asked.dist") + " is " + newest + ".");
   }
   kernel_facts(root, m, all, f);
 }
@@ -193,17 +197,10 @@ void python_facts(const Data& data, const Surveyed& surveyed, Facts* f) {
   std::string asked = f->get("asked");
   bool here = !asked.empty() && has_framework(surveyed, asked);
   f->flag("asked.here", here);
+  // pip was run here and found nothing, whatever other environments have.
+  f->flag("asked.in_vain", !here && f->has("asked.searched"));
   for (std::string id : {"tensorflow", "torch", "jax"}) {
-    auto table = data.versions().find("python_newest");
-    if (table == data.versions().end() || !table->contains(id)) continue;
-    std::string newest_python, oldest_python;
-    for (const auto& [python, version] : (*table)[id].items()) {
-      if (!version.is_string()) continue;
-      if (newest_python.empty() || compare_versions(python, newest_python) > 0)
-        newest_python = python;
-      if (oldest_python.empty() || compare_versions(python, oldest_python) < 0)
-        oldest_python = python;
-    }
+    const auto [newest_python, oldest_python] = pythons_of(data, id);
     bool too_new = compare_versions(minor, newest_python) > 0;
     // A release that is asked for has wheels for some Pythons alone.
     std::string most = id == asked ? f->get("asked.python_most") : "",

@@ -23,6 +23,9 @@ struct Surveyed {
 void request_facts(const Root& root, const Machine& machine, const Data& data,
                    const std::vector<Surveyed>& all, std::string asked, std::string release,
                    Facts* facts);
+/// Whether a Jupyter kernel runs another environment than the one that has the framework.
+void kernel_facts(const Root& root, const Machine& machine, const std::vector<Surveyed>& all,
+                  Facts* facts);
 /// The wheels that exist for an environment's Python; its facts are in `facts`.
 void python_facts(const Data& data, const Surveyed& surveyed, Facts* facts);
 /// "tensorflow[and-cuda]" of "tensorflow".

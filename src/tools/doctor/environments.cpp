@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "tools/doctor/active.h"
+#include "tools/doctor/frameworks.h"
 #include "tools/doctor/text.h"
 #include "tools/doctor/version.h"
 
@@ -13,7 +14,7 @@ namespace {
 
 constexpr size_t kMaxFolders = 40000;
 constexpr auto kMaxTime = std::chrono::milliseconds(800);
-constexpr size_t kMaxDepth = 9;
+constexpr size_t kMaxDepth = 13;
 constexpr size_t kMaxEnvironments = 64;
 
 /// A folder of packages and what its path tells.
@@ -42,9 +43,10 @@ bool skipped(const std::string& path) {
 
 /// "torch-2.6.0.dist-info": in a folder of any name it tells that packages are installed there.
 bool is_framework_info(const std::string& name) {
-  if (name.size() < 10 || name.substr(name.size() - 10) != ".dist-info") return false;
-  for (std::string_view start :
-       {"tensorflow", "tf_nightly", "torch-", "jax", "keras-", "tracefire"})
+  const std::string ending = name.size() < 10 ? "" : name.substr(name.size() - 10);
+  if (ending != ".dist-info" && ending.substr(ending.empty() ? 0 : 1) != ".egg-info") return false;
+  for (std::string_view start : {"tensorflow", "tf_nightly", "intel_tensorflow",
+                                 "nvidia_tensorflow", "torch-", "jax", "keras-", "tracefire"})
     if (name.rfind(start, 0) == 0) return true;
   return false;
 }
@@ -55,6 +57,7 @@ class Walk {
   explicit Walk(const Root& root) : root_(root) {}
 
   std::vector<Site> sites;
+  std::vector<Site> bare;  ///< environments and systems, known by less than a folder of packages
   std::vector<std::string> conda_prefixes;
   std::string incomplete;
 
@@ -81,6 +84,7 @@ class Walk {
       return;
     }
     std::vector<std::string> names = root_.list_folders(folder, 10000);
+    look_for_bare(folder, names);
     if (std::any_of(names.begin(), names.end(), is_framework_info)) {  // pip install --target
       if (sites.size() < kMaxEnvironments * 2) sites.push_back({folder, folder, ""});
       return;
@@ -102,6 +106,21 @@ class Walk {
       if (std::string path = folder + "/" + name;
           !root_.link(path).empty() && sites.size() < kMaxEnvironments * 2)
         sites.push_back(site_at(path));
+  }
+
+  /// pyvenv.cfg alone, and /usr/lib/python3.14 without packages: pip fails there just the same.
+  void look_for_bare(const std::string& folder, const std::vector<std::string>& names) {
+    if (bare.size() >= kMaxEnvironments) return;
+    if (names.size() < 32 && root_.exists(folder + "/pyvenv.cfg")) bare.push_back({"", folder, ""});
+    const std::string base = name_of(folder);
+    if (base != "lib" && base != "lib64") return;
+    std::string newest;
+    for (const std::string& name : names)
+      if (std::string python = python_of(name);
+          !python.empty() && (newest.empty() || compare_versions(python, newest) > 0))
+        newest = python;
+    if (!newest.empty() && folder != "/lib" && folder != "/lib64")
+      bare.push_back({"", parent_of(folder), newest});
   }
 
   static Site site_at(const std::string& path) {
@@ -150,8 +169,7 @@ void read_dists(const Root& root, const std::string& site, const std::vector<std
       dist.requirements.push_back(parse_requirement(line));
     std::string key = normal_name(dist.name);
     if (key.empty()) continue;
-    if (key.rfind("tensorflow", 0) == 0 || key.rfind("tf-nightly", 0) == 0 || key == "torch" ||
-        key == "jaxlib")
+    if (framework_of(key) == "tensorflow" || key == "torch" || key == "jaxlib")
       dist.wheel = root.read(folder + "/WHEEL", 16 << 10).value_or("");
     auto [it, inserted] = env->dists.emplace(key, dist);
     // Two versions side by side: a broken upgrade. The newer one is what its files are of.
@@ -186,9 +204,11 @@ void read_conda(const Root& root, const std::string& prefix, Environment* env) {
     if (version_at != stem.npos)
       package = {normal_name(stem.substr(0, version_at)),
                  stem.substr(version_at + 1, build_at - version_at - 1), stem.substr(build_at + 1)};
-    static const std::set<std::string> kWanted = {"tensorflow", "tensorflow-base", "pytorch",
-                                                  "libtorch",   "jaxlib",          "jax",
-                                                  "python",     "tensorflow-gpu"};
+    static const std::set<std::string> kWanted = {
+        "tensorflow",     "tensorflow-base", "tensorflow-cpu",   "tensorflow-gpu",
+        "tensorflow-mkl", "pytorch",         "libtorch",         "pytorch-cpu",
+        "pytorch-gpu",    "jaxlib",          "tensorflow-eigen", "jax",
+        "python"};
     if (package.name.empty() || kWanted.count(package.name) != 0) {
       CondaPackage content =
           parse_conda_meta(root.read(prefix + "/conda-meta/" + name, 4 << 20).value_or(""));
@@ -395,6 +415,12 @@ EnvironmentSearch find_environments(const Root& root, const Machine& machine,
     Environment* env = environment_at(&out.environments, site.prefix, site.python);
     env->sites.push_back(site.path);
     read_packages_in(root, site.path, env);
+  }
+  for (const Site& site : walk.bare) {
+    bool known = site.prefix.empty() || out.environments.size() >= kMaxEnvironments;
+    for (const Environment& env : out.environments)
+      known |= env.prefix == site.prefix || (site.prefix == "/usr" && env.prefix == "/usr/local");
+    if (!known) environment_at(&out.environments, site.prefix, site.python);
   }
   for (const std::string& prefix : walk.conda_prefixes)
     read_conda(root, prefix, environment_at(&out.environments, prefix, ""));

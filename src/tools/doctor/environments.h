@@ -35,6 +35,7 @@ struct Environment {
   std::map<std::string, Dist> conda;  ///< by name; conda's
   bool active = false;
   std::string active_proof;
+  std::string tool;         ///< "pipx" where it is the private environment of one tool, "" else
   std::string stray;        ///< why it is none that this machine's programs run in, "" for others
   std::string run_as;       ///< "sudo -u ada -H " where root must not run what it holds
   /// What changes its packages: "pip", "uv", "conda", "poetry", "pdm", "pipx", "managed" where the

@@ -25,17 +25,40 @@ constexpr Bringer kBringers[] = {
     {"tensorflow", "tensorflow-intel"},
     {"tensorflow", "tf-nightly"},
     {"tensorflow", "tf-nightly-cpu"},
+    {"tensorflow", "tf-nightly-gpu"},
+    {"tensorflow", "tf-nightly-intel"},
+    {"tensorflow", "tf-nightly-macos"},
     {"tensorflow", "tensorflow-macos"},
     {"tensorflow", "tensorflow-rocm"},
     {"tensorflow", "tensorflow-cpu-aws"},
     {"tensorflow", "tensorflow-aarch64"},
     {"tensorflow", "nvidia-tensorflow"},
+    {"tensorflow", "intel-tensorflow"},
+    {"tensorflow", "intel-tensorflow-avx512"},
     {"torch", "torch"},
     {"jax", "jaxlib"},
     {"jax", "jax"},
     {"keras", "keras"},
     {"tracefire", "tracefire"},
 };
+
+/// conda's packages that bring a framework, the one with its library first.
+const std::map<std::string, std::vector<std::string>>& conda_bringers() {
+  static const std::map<std::string, std::vector<std::string>> kNames = {
+      {"tensorflow",
+       {"tensorflow-base", "tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tensorflow-mkl",
+        "tensorflow-eigen"}},
+      {"torch", {"pytorch", "libtorch", "pytorch-cpu", "pytorch-gpu"}},
+      {"jax", {"jaxlib"}},
+      {"keras", {"keras"}}};
+  return kNames;
+}
+
+/// Builds whose name says that they are without CUDA.
+bool cpu_by_name(const std::string& dist) {
+  return contains(dist, "-cpu") || contains(dist, "-macos") || contains(dist, "intel") ||
+         dist == "tensorflow-aarch64";
+}
 
 BuildInfo tensorflow_build(const Root& root, const std::string& site) {
   return parse_tensorflow_build(
@@ -68,8 +91,7 @@ void describe_tensorflow(const Root& root, const Machine& machine, const Data& d
   if (f->dist == "tensorflow-rocm" || info.rocm) {
     f->build = Build::kRocm;
     f->build_proof = f->dist + " is built for ROCm.";
-  } else if (contains(f->dist, "-cpu") || f->dist == "tensorflow-intel" ||
-             f->dist == "tensorflow-macos" || f->dist == "tensorflow-aarch64") {
+  } else if (cpu_by_name(f->dist)) {
     bool gpu = info.known && info.cuda && env.dist("tensorflow") != nullptr;
     f->build = gpu ? Build::kGpu : Build::kCpu;
     f->build_proof = f->dist + " " + f->version + " is a build without CUDA.";
@@ -184,9 +206,11 @@ void describe_jax(const Data& data, const Environment& env, Framework* f) {
     f->cuda = major;
     break;
   }
-  if (env.dist("jax-rocm60-plugin") != nullptr || env.dist("jax-rocm7-plugin") != nullptr ||
-      env.dist("jax-rocm7-pjrt") != nullptr)
+  if (auto rocm = env.dists.lower_bound("jax-rocm");
+      f->plugin.empty() && rocm != env.dists.end() && rocm->first.rfind("jax-rocm", 0) == 0) {
     f->build = Build::kRocm;
+    f->build_proof = rocm->first + " " + rocm->second.version + " is built for ROCm.";
+  }
   // Before the plugins: "0.4.14+cuda12.cudnn89".
   std::string local = local_part(f->version);
   if (f->plugin.empty() && local.rfind("cuda", 0) == 0) {
@@ -219,12 +243,9 @@ void describe_jax(const Data& data, const Environment& env, Framework* f) {
 /// conda names its builds: cuda112py39h…, gpu_py38h…, cpu_py310h…, mkl_py37h…,
 /// py3.10_cuda12.1_cudnn8.9.2_0.
 void describe_conda(const Environment& env, Framework* f) {
-  std::vector<std::string> names =
-      f->id == "tensorflow"
-          ? std::vector<std::string>{"tensorflow-base", "tensorflow", "tensorflow-gpu"}
-      : f->id == "torch" ? std::vector<std::string>{"pytorch", "libtorch"}
-                         : std::vector<std::string>{"jaxlib"};
-  for (const std::string& name : names) {
+  const auto names = conda_bringers().find(f->id);
+  if (names == conda_bringers().end()) return;
+  for (const std::string& name : names->second) {
     auto it = env.conda.find(name);
     if (it == env.conda.end()) continue;
     const std::string& build = it->second.build;
@@ -262,7 +283,7 @@ std::string product_of(const std::string& framework) {
 std::string framework_of(const std::string& name) {
   std::string low = normal_name(name.substr(0, name.find_first_of("=<>!~[ ")));
   if (low == "tf" || low.rfind("tensorflow", 0) == 0 || low.rfind("tf-nightly", 0) == 0 ||
-      low == "nvidia-tensorflow")
+      low.rfind("nvidia-tensorflow", 0) == 0 || low.rfind("intel-tensorflow", 0) == 0)
     return "tensorflow";
   if (low == "pytorch" || low.rfind("torch", 0) == 0) return "torch";
   if (low.rfind("jax", 0) == 0) return "jax";
@@ -274,6 +295,15 @@ std::string framework_of(const std::string& name) {
 bool brings_framework(const std::string& dist) {
   return std::any_of(std::begin(kBringers), std::end(kBringers),
                      [&](const Bringer& bringer) { return dist == bringer.dist; });
+}
+
+bool brings_framework(const Environment& env) {
+  for (const auto& [name, dist] : env.dists)
+    if (brings_framework(name)) return true;
+  for (const auto& [id, names] : conda_bringers())
+    for (const std::string& name : names)
+      if (env.conda.count(name) != 0) return true;
+  return env.conda.count("jax") != 0;
 }
 
 std::string product_of_dist(const std::string& dist) {
@@ -323,20 +353,13 @@ std::vector<Framework> find_frameworks(const Root& root, const Machine& machine,
     // Linux both hold the same files, and build_info.py tells whose they are.
     const Dist* chosen = found.empty() ? nullptr : found[0];
     for (const Dist* dist : found)
-      if (id == "tensorflow" && (normal_name(dist->name) == "tensorflow-intel" ||
-                                 normal_name(dist->name) == "tensorflow-cpu"))
-        chosen = dist;
+      if (id == "tensorflow" && cpu_by_name(normal_name(dist->name))) chosen = dist;
     // tensorflow-gpu from 2.12 on is empty.
     if (chosen != nullptr && normal_name(chosen->name) == "tensorflow-gpu" &&
         compare_versions(chosen->version, "2.12") >= 0)
       chosen = nullptr;
-    static const std::map<std::string, std::vector<std::string>> kConda = {
-        {"tensorflow", {"tensorflow-base", "tensorflow", "tensorflow-gpu"}},
-        {"torch", {"pytorch", "libtorch"}},
-        {"jax", {"jaxlib"}},
-        {"keras", {"keras"}}};
     const Dist* conda = nullptr;
-    if (auto it = kConda.find(id); it != kConda.end())
+    if (auto it = conda_bringers().find(id); it != conda_bringers().end())
       for (const std::string& name : it->second)
         if (auto at = env.conda.find(name); at != env.conda.end() && conda == nullptr)
           conda = &at->second;

@@ -55,6 +55,8 @@ std::string product_of(const std::string& framework);
 std::string framework_of(const std::string& name);
 /// Whether a distribution of this normal name is a framework itself, and not a part or a helper.
 bool brings_framework(const std::string& dist);
+/// Whether a framework is installed there, by pip or conda.
+bool brings_framework(const Environment& env);
 /// Product name of a distribution that is listed in the inventory ("cuDNN" of nvidia-cudnn-cu12),
 /// "" else.
 std::string product_of_dist(const std::string& dist);

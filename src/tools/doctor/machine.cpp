@@ -77,9 +77,10 @@ void read_pci(const Root& root, const Data& data, Machine* m) {
     std::string dir = "/sys/bus/pci/devices/" + address;
     std::string vendor(trim(text(root, dir + "/vendor"))), type(trim(text(root, dir + "/class")));
     bool display = type.rfind("0x03", 0) == 0;
-    if (vendor == "0x1002" && display) m->amd_gpu = true;
+    bool accelerator = type.rfind("0x12", 0) == 0;  // cards without a socket for a screen
+    if (vendor == "0x1002" && (display || accelerator)) m->amd_gpu = true;
     if (vendor == "0x10de" && type.rfind("0x0680", 0) == 0) m->nvswitch = true;
-    if (vendor != "0x10de" || (!display && !type.empty())) continue;
+    if (vendor != "0x10de" || (!display && !accelerator && !type.empty())) continue;
     Gpu gpu;
     gpu.pci_address = address;
     gpu.pci_device = std::string(trim(text(root, dir + "/device")));
@@ -235,6 +236,23 @@ void find_driver_files(const Root& root, Machine* m) {
   for (DriverFile& file : m->all_libcuda) keep_driver(&file);
 }
 
+/// What lies among the captures under a name that nothing reads would else be silently left out.
+void name_unread_captures(const Root& root) {
+  static const std::set<std::string> kRead = {
+      "nvidia-smi.txt",   "nvidia-smi-query.csv", "nvidia-smi-apps.csv",
+      "nvidia-smi-q.txt", "nvidia-smi-L.txt",     "dmesg.txt",
+      "journal.txt",      "mokutil.txt",          "framework.log",
+      "prove.json",       "monitor.json",         "rpm-qa.txt",
+      "pacman-Q.txt"};
+  if (root.live()) return;
+  std::string names;
+  for (const std::string& name : kRead) names += (names.empty() ? "" : ", ") + name;
+  for (const std::string& name : root.list("/captured", 64))
+    if (kRead.count(name) == 0)
+      root.note_unread("/captured/" + name,
+                       "no capture has this name; those that are read are " + names);
+}
+
 void read_captured(const Root& root, Machine* m) {
   auto captured = [&](const char* name, size_t limit) {
     return root.live() ? std::string() : text(root, std::string("/captured/") + name, limit);
@@ -247,13 +265,17 @@ void read_captured(const Root& root, Machine* m) {
   m->smi_samples = parse_smi_csv(query);
   m->smi_rows = latest_rows(m->smi_samples);
   m->use_report = captured("prove.json", 8 << 20);
-  if (m->use_report.empty()) m->use_report = captured("monitor.json", 8 << 20);
+  if (m->use_report.empty())
+    m->use_report = captured("monitor.json", 8 << 20);
+  else if (root.exists("/captured/monitor.json"))
+    root.note_unread("/captured/monitor.json", "/captured/prove.json takes its place");
   m->smi_apps = parse_smi_csv(captured("nvidia-smi-apps.csv", 1 << 20));
   m->smi_q = parse_smi_q(all);
   m->smi_all = join({m->smi_text, query, list, all}, "\n");
   m->has_smi_list = !trim(list).empty();
   m->smi_list = parse_smi_list(list);
   m->mokutil = captured("mokutil.txt", kSmall);
+  name_unread_captures(root);
   if (!root.live()) m->dmesg = kernel_log(root);
 }
 
@@ -343,7 +365,9 @@ void join_gpus(const Data& data, Machine* m) {
   if (m->module_version.empty() && !m->smi_rows.empty()) {
     m->module_version = m->smi_rows[0]["driver_version"];
   }
-  bool known_absent = m->pci_listed && m->gpus.empty() && !m->wsl;
+  // A container may have AMD's device without the list of the bus.
+  if (!m->pci_listed && m->kfd && m->gpus.empty()) m->amd_gpu = true;
+  bool known_absent = (m->pci_listed || m->amd_gpu) && m->gpus.empty() && !m->wsl;
   if (!m->gpus.empty() || m->nvidia_loaded || m->node_gpu || m->node_dxg || m->jetson ||
       m->windows_driver)
     m->gpu = Presence::kPresent;

@@ -64,10 +64,13 @@ void read_packages(const Root& root, Machine* m) {
 }
 
 std::string kernel_log(const Root& root) {
-  if (!root.live())
+  if (!root.live()) {
+    std::vector<std::string> texts;
     for (std::string path : {"/captured/dmesg.txt", "/captured/journal.txt"})
       if (std::string text = root.read_ends(path, kLogTail).value_or(""); !text.empty())
-        return text;
+        texts.push_back(std::move(text));
+    if (!texts.empty()) return join(texts, "\n");
+  }
   if (std::string text = root.read_ends("/var/log/dmesg", kLogTail / 2).value_or(""); !text.empty())
     return text;
   // These hold many starts: an error of last week is none of today.

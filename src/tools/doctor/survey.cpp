@@ -21,14 +21,35 @@ std::string worse(const std::string& a, const std::string& b) {
   return badness(b) > badness(a) ? b : a;
 }
 
-/// What holds where nothing is found: a machine without a GPU computes on the CPU.
-std::string plain_verdict(const Machine& machine) {
-  return machine.gpu == Presence::kPresent || machine.wsl ? "gpu-ok" : "cpu-only";
+/// A build for ROCm that uses this machine's AMD GPU, in the environments that count; null where
+/// there is none. `environment` is the one that is asked about, "" for all.
+const Framework* rocm_in_use(const Survey& survey, const std::string& environment) {
+  if (survey.machine.gpu == Presence::kPresent || !survey.facts.has("gpu.amd") ||
+      !survey.facts.has("kfd"))
+    return nullptr;
+  bool any_active = false;
+  for (const Surveyed& surveyed : survey.environments) any_active |= surveyed.env.active;
+  for (const Surveyed& surveyed : survey.environments)
+    for (const Framework& framework : surveyed.frameworks)
+      if (framework.build == Build::kRocm &&
+          (!environment.empty() ? surveyed.env.prefix == environment
+           : any_active         ? surveyed.env.active
+                                : surveyed.env.stray.empty()))
+        return &framework;
+  return nullptr;
 }
 
-std::string verdict_of(const std::vector<Finding>& findings, const Machine& machine,
+/// What holds where nothing is found: a machine without a GPU computes on the CPU.
+std::string plain_verdict(const Survey& survey, const std::string& environment) {
+  return survey.machine.gpu == Presence::kPresent || survey.machine.wsl ||
+                 rocm_in_use(survey, environment) != nullptr
+             ? "gpu-ok"
+             : "cpu-only";
+}
+
+std::string verdict_of(const std::vector<Finding>& findings, const Survey& survey,
                        const std::string& environment) {
-  std::string verdict = plain_verdict(machine);
+  std::string verdict = plain_verdict(survey, environment);
   for (const Finding& finding : findings)
     if (environment.empty() ? finding.fault()
                             : (finding.environment.empty() && finding.fault()) ||
@@ -48,6 +69,12 @@ std::string summary_of(const Survey& survey, const std::vector<Finding>& finding
                                    : " " + std::to_string(more) + " more faults are listed below.";
     return first->evidence[0] + tail;
   }
+  if (const Framework* rocm = rocm_in_use(survey, ""))
+    return "No fault was found: the GPU is AMD's, and " + rocm->product + " " + rocm->version +
+           " is built for it (ROCm).";
+  if (verdict == "cpu-only" && survey.facts.has("gpu.amd"))
+    return "The GPU is AMD's, and no framework that is built for it (ROCm) was found, so "
+           "everything runs on the CPU; nothing is at fault.";
   if (verdict == "cpu-only")
     return "No NVIDIA GPU was found, so everything runs on the CPU; nothing is at fault.";
   std::string ready;
@@ -86,6 +113,13 @@ Survey make_survey(const Root& root, const Data& data, Machine machine, const Qu
     surveyed.env = std::move(env);
     survey.environments.push_back(std::move(surveyed));
   }
+  // What a tool brings for itself counts where nothing else has a framework.
+  bool own = false;
+  for (const Surveyed& surveyed : survey.environments)
+    own |= !surveyed.frameworks.empty() && surveyed.env.tool.empty() && surveyed.env.stray.empty();
+  for (Surveyed& surveyed : survey.environments)
+    if (Environment& env = surveyed.env; own && !env.tool.empty() && env.stray.empty())
+      env.stray = "It is the private environment of one tool (" + env.tool + ").";
   std::vector<Environment> environments;
   for (const Surveyed& surveyed : survey.environments) environments.push_back(surveyed.env);
   survey.facts = machine_facts(root, survey.machine, data, environments);
@@ -115,9 +149,11 @@ Report make_report(const Root& root, const Data& data, const Survey& survey,
     python_facts(data, surveyed, &env_facts);
     const bool stray = !surveyed.env.stray.empty() && !surveyed.env.active;
     bool counts = surveyed.env.active || (!any_active && !stray);
+    // A kernel that runs a build without CUDA: the environment that has CUDA was meant.
+    if (survey.facts.get("kernel.cpu") == surveyed.env.prefix) counts = false;
     auto found = [&](std::vector<Finding> more, bool decides) {
       for (Finding& finding : more)
-        if (stray) finding.fix.clear();  // nothing is to be run there
+        if (stray && surveyed.env.tool.empty()) finding.fix.clear();  // nothing is to be run there
       add(std::move(more), decides);
     };
     found(apply_rules(data, "environment", env_facts, surveyed.env.prefix, ""), counts);
@@ -145,10 +181,10 @@ Report make_report(const Root& root, const Data& data, const Survey& survey,
                  (finding.verdict == "gpu-broken" || finding.verdict == "cpu-only");
   add(std::move(live_findings), !explained);
   report.findings = settle(std::move(findings));
-  report.verdict = verdict_of(report.findings, survey.machine, "");
+  report.verdict = verdict_of(report.findings, survey, "");
   report.summary = summary_of(survey, report.findings, report.verdict);
   auto verdict_for = [&](const std::string& prefix) {
-    return verdict_of(report.findings, survey.machine, prefix);
+    return verdict_of(report.findings, survey, prefix);
   };
   report.inventory = inventory_lines(root, survey, verdict_for);
   report.inventory.insert(report.inventory.end(), live_lines.begin(), live_lines.end());
