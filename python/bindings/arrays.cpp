@@ -326,8 +326,23 @@ bool is_exact_scalar(nb::handle value) {
          type == &PyComplex_Type || type == &PyUnicode_Type || type == &PyBytes_Type;
 }
 
+/// Throws where NumPy's elements are numbers or records that no dtype here has: by way of Python's
+/// objects they would lose digits or names.
+void refuse_foreign_elements(nb::handle array) {
+  if (!nb::hasattr(array, "__array_interface__")) return;
+  nb::object dtype = array.attr("dtype");
+  const std::string kind = str_of(dtype.attr("kind"));
+  if (kind.empty() || std::string_view("biufcV").find(kind) == std::string_view::npos) return;
+  const bool record = nb::hasattr(dtype, "names") && !dtype.attr("names").is_none();
+  fail(ErrorCode::kDTypeMismatch,
+       "an array holds " + str_of(dtype).substr(0, 100) +
+           " elements, which no tensor has; expected numbers of up to 64 bits, booleans or strings. " +
+           (record ? "Take its fields one by one" : "Convert it first, as with .astype('float64')"));
+}
+
 /// Arrays of text and of Python objects, as NumPy and pandas have them.
 HostElements read_object_array(nb::handle value, std::optional<DType> dtype) {
+  refuse_foreign_elements(value);
   nb::object items = value.attr("tolist")();
   Nested nested(items);
   return read_leaves(std::move(nested.sizes), nested.leaves, dtype);
@@ -458,10 +473,13 @@ HostElements read_elements(nb::handle value, std::optional<DType> dtype) {
   if (read_buffer(value, &out) || read_array_interface(value, &out) || read_dlpack(value, &out)) {
     return out;
   }
-  if (nb::hasattr(value, "dtype") && nb::hasattr(value, "tolist")) {
+  // What is no array of NumPy's makes one first (pandas): its numbers keep their type so.
+  const bool converts = nb::hasattr(value, "__array__");
+  if ((!converts || nb::hasattr(value, "__array_interface__")) && nb::hasattr(value, "dtype") &&
+      nb::hasattr(value, "tolist")) {
     return read_object_array(value, dtype);
   }
-  if (nb::hasattr(value, "__array__")) return read_own_array(value, dtype);
+  if (converts) return read_own_array(value, dtype);
   const bool is_sequence = PySequence_Check(value.ptr()) && !PyIndex_Check(value.ptr());
   if (is_sequence && !is_text(value) && !number_of(value)) {
     return read_list(items_of(value), dtype);

@@ -37,6 +37,8 @@ void bind_config(nb::module_& m);
 void bind_observe(nb::module_& m);
 void bind_profiler(nb::module_& m);
 void bind_location(nb::module_& m);
+/// Once all names are there: a call with wrong arguments is an error that names the argument.
+void name_wrong_arguments(nb::module_& m);
 
 /// Throws the Error of the catalogue; `text` says what happened, what was expected, what to do.
 [[noreturn]] void fail(ErrorCode code, const std::string& text);
@@ -49,6 +51,9 @@ void keep_interrupt(nb::object exception);
 /// Forgets the exceptions kept, before the interpreter ends.
 void drop_kept_exceptions();
 
+/// Throws a TypeError (TF-E0502) where an argument is no callable, or nothing to go through.
+void check_callable(nb::handle value, const char* function, const char* argument);
+void check_iterable(nb::handle value, const char* function, const char* argument);
 /// str(value).
 inline std::string str_of(nb::handle value) { return nb::cast<std::string>(nb::str(value)); }
 /// "int 3", "a list", "Tensor float32 (2, 3)": what an error message says it received.
@@ -102,6 +107,19 @@ auto recorded(Body&& body) {
   UserLine line;
   if (is_tracing()) return body();
   return unlocked(std::forward<Body>(body));
+}
+
+/// Throws a TypeError (TF-E0502) for what a function was given.
+[[noreturn]] void fail_type(const std::string& happened, const std::string& expected,
+                            const std::string& advice);
+
+/// `type` with a constructor that refuses, and tells how such objects are made.
+template <class T>
+nb::class_<T> constructed(nb::class_<T> type, const char* name, const char* instead) {
+  type.def("__init__", [name, instead](T*, const nb::args&, const nb::kwargs&) {
+    fail_type(std::string(name) + " was called", "no call of the class itself", instead);
+  });
+  return type;
 }
 
 }  // namespace tracefire::python

@@ -21,6 +21,8 @@ nb::object call_with(nb::handle function, const Tensors& args) {
 }
 
 nb::list py_cond(nb::handle pred, nb::handle true_fn, nb::handle false_fn, nb::handle operands) {
+  check_callable(true_fn, "cond", "true_fn");
+  check_callable(false_fn, "cond", "false_fn");
   const Tensor test = tensor_of(pred);
   const Tensors args = tensors_of(operands, "cond");
   const auto branch = [&](nb::handle function) {
@@ -34,8 +36,14 @@ nb::list py_cond(nb::handle pred, nb::handle true_fn, nb::handle false_fn, nb::h
 
 nb::list py_while_loop(nb::handle cond_fn, nb::handle body_fn, nb::handle variables,
                        nb::handle max_iterations) {
+  check_callable(cond_fn, "while_loop", "cond_fn");
+  check_callable(body_fn, "while_loop", "body_fn");
   const Tensors vars = tensors_of(variables, "while_loop");
-  const int64_t limit = max_iterations.is_none() ? -1 : nb::cast<int64_t>(max_iterations);
+  int64_t limit = -1;
+  if (!max_iterations.is_none() && !nb::try_cast(max_iterations, limit)) {
+    fail_type("while_loop: argument 'max_iterations' is " + describe(max_iterations),
+              "a whole number, or None", "Pass int(...) of what was computed");
+  }
   const auto test = [&](const Tensors& now) {
     GilAcquire acquired;
     Tensors results = results_of(call_with(cond_fn, now), "while_loop");
@@ -88,8 +96,8 @@ HostArray from_result(nb::object result, const TensorSpec& spec) {
     array.strings = std::move(elements.strings);
     return array;
   }
-  nb::object numpy = nb::module_::import_("numpy").attr("asarray")(
-      result, "dtype"_a = numpy_dtype(spec.dtype));
+  nb::object numpy =
+      nb::module_::import_("numpy").attr("asarray")(result, "dtype"_a = numpy_dtype(spec.dtype));
   HostElements elements = read_elements(numpy, spec.dtype);
   array.sizes = elements.sizes;
   array.bytes.resize(elements.bytes());
@@ -104,9 +112,9 @@ void check_shape(const HostArray& array, const TensorSpec& spec, size_t index) {
     fits = want.is_symbol() || want.value() == array.sizes[static_cast<size_t>(axis)];
   }
   if (fits) return;
-  fail(ErrorCode::kShapeMismatch,
-       "result " + std::to_string(index) + " has shape " + Shape::of(array.sizes).str() +
-           "; expected " + spec.shape.str() + ", as the host call declares");
+  fail(ErrorCode::kShapeMismatch, "result " + std::to_string(index) + " has shape " +
+                                      Shape::of(array.sizes).str() + "; expected " +
+                                      spec.shape.str() + ", as the host call declares");
 }
 
 /// Calls a Python function with NumPy arrays; the GIL is taken for the call alone.
@@ -140,10 +148,9 @@ class PythonHostFunction {
       results.append(result);
     }
     if (nb::len(results) != outputs_.size()) {
-      fail(ErrorCode::kBadArity, std::to_string(nb::len(results)) +
-                                     " results were returned; expected " +
-                                     std::to_string(outputs_.size()) +
-                                     ", as the host call declares");
+      fail(ErrorCode::kBadArity,
+           std::to_string(nb::len(results)) + " results were returned; expected " +
+               std::to_string(outputs_.size()) + ", as the host call declares");
     }
     std::vector<HostArray> arrays;
     for (size_t i = 0; i < outputs_.size(); ++i) {
@@ -158,6 +165,8 @@ class PythonHostFunction {
 };
 
 nb::list py_host_call(nb::object function, nb::handle inputs, nb::handle out_specs) {
+  check_callable(function, "host_call", "function");
+  check_iterable(out_specs, "host_call", "out_specs");
   std::vector<TensorSpec> outputs;
   for (nb::handle spec : nb::borrow(out_specs)) {
     nb::object pair = nb::borrow(spec);
@@ -180,16 +189,18 @@ void py_print(const std::string& format, nb::args values) {
 }  // namespace
 
 void bind_control(nb::module_& m) {
-  m.def("cond", &py_cond, nb::arg("pred"), nb::arg("true_fn"), nb::arg("false_fn"),
-        nb::arg("operands") = nb::make_tuple(),
-        "Results of true_fn(*operands) where pred is true, else of false_fn(*operands), as a list.\n"
-        "Both are traced and must agree in number, dtypes and shapes.");
+  m.def(
+      "cond", &py_cond, nb::arg("pred"), nb::arg("true_fn"), nb::arg("false_fn"),
+      nb::arg("operands") = nb::make_tuple(),
+      "Results of true_fn(*operands) where pred is true, else of false_fn(*operands), as a list.\n"
+      "Both are traced and must agree in number, dtypes and shapes.");
   m.def("while_loop", &py_while_loop, nb::arg("cond_fn"), nb::arg("body_fn"), nb::arg("variables"),
         nb::arg("max_iterations") = nb::none(),
         "Repeats variables = body_fn(*variables) while cond_fn(*variables); returns their list.");
-  m.def("host_call", &py_host_call, nb::arg("function"), nb::arg("inputs"), nb::arg("out_specs"),
-        "Calls a Python function with NumPy arrays when the graph runs, in program order with other\n"
-        "host calls. out_specs: pairs (shape, dtype) of its results.");
+  m.def(
+      "host_call", &py_host_call, nb::arg("function"), nb::arg("inputs"), nb::arg("out_specs"),
+      "Calls a Python function with NumPy arrays when the graph runs, in program order with other\n"
+      "host calls. out_specs: pairs (shape, dtype) of its results.");
   m.def("print", &py_print, nb::arg("format"), nb::arg("values"),
         "Prints the format with {} replaced by the values to stderr, in program order.");
 }

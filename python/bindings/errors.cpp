@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Errors of the library as Python exceptions. The classes are Python's (tracefire/errors.py).
 #include <deque>
-
 #include <new>
 #include <stdexcept>
 
@@ -12,17 +11,28 @@ namespace {
 
 const char* kind_name(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::kInvalidArgument: return "InvalidArgument";
-    case ErrorKind::kType: return "Type";
-    case ErrorKind::kNotFound: return "NotFound";
-    case ErrorKind::kUnimplemented: return "Unimplemented";
-    case ErrorKind::kOutOfRange: return "OutOfRange";
-    case ErrorKind::kResourceExhausted: return "ResourceExhausted";
-    case ErrorKind::kFailedPrecondition: return "FailedPrecondition";
-    case ErrorKind::kDataLoss: return "DataLoss";
-    case ErrorKind::kUnavailable: return "Unavailable";
-    case ErrorKind::kCancelled: return "Cancelled";
-    case ErrorKind::kInternal: return "Internal";
+    case ErrorKind::kInvalidArgument:
+      return "InvalidArgument";
+    case ErrorKind::kType:
+      return "Type";
+    case ErrorKind::kNotFound:
+      return "NotFound";
+    case ErrorKind::kUnimplemented:
+      return "Unimplemented";
+    case ErrorKind::kOutOfRange:
+      return "OutOfRange";
+    case ErrorKind::kResourceExhausted:
+      return "ResourceExhausted";
+    case ErrorKind::kFailedPrecondition:
+      return "FailedPrecondition";
+    case ErrorKind::kDataLoss:
+      return "DataLoss";
+    case ErrorKind::kUnavailable:
+      return "Unavailable";
+    case ErrorKind::kCancelled:
+      return "Cancelled";
+    case ErrorKind::kInternal:
+      return "Internal";
   }
   return "Internal";
 }
@@ -117,6 +127,32 @@ void fail(ErrorCode code, const std::string& text) {
               "[TF-E" + std::string(4 - number.size(), '0') + number + "] " + text);
 }
 
+void fail_type(const std::string& happened, const std::string& expected,
+               const std::string& advice) {
+  nb::object errors = nb::module_::import_("tracefire.errors");
+  nb::object error =
+      errors.attr("raised_here")("BadUsage", happened, expected, advice, errors.attr("DTypeError"));
+  raise_object(error);
+  nb::raise_python_error();
+}
+
+void check_callable(nb::handle value, const char* function, const char* argument) {
+  if (PyCallable_Check(value.ptr()) != 0) return;
+  fail_type(std::string(function) + ": argument '" + argument + "' is " + describe(value),
+            "a function", "Pass a function or a lambda");
+}
+
+void check_iterable(nb::handle value, const char* function, const char* argument) {
+  PyObject* iterator = PyObject_GetIter(value.ptr());
+  if (iterator != nullptr) {
+    Py_DECREF(iterator);
+    return;
+  }
+  PyErr_Clear();
+  fail_type(std::string(function) + ": argument '" + argument + "' is " + describe(value), "a list",
+            "Put it into a list");
+}
+
 void keep_cause(const std::string& text, nb::object exception) {
   kept().causes.push_back({text, std::move(exception)});
   if (kept().causes.size() > kMaxCauses) kept().causes.pop_front();
@@ -164,6 +200,15 @@ void set_python_error() {
   }
 }
 
+void raise_cast_error() {
+  try {
+    fail_type("an argument is of a kind that the function does not take", "what help() of it names",
+              "Check the types of the arguments");
+  } catch (nb::python_error& e) {
+    e.restore();
+  }
+}
+
 void bind_errors(nb::module_& m) {
   nb::register_exception_translator([](const std::exception_ptr& error, void*) {
     if (!error) stop_thread();  // no exception, but the end of the thread
@@ -171,6 +216,8 @@ void bind_errors(nb::module_& m) {
       std::rethrow_exception(error);
     } catch (const Error& e) {
       raise(e);
+    } catch (const std::bad_cast&) {
+      raise_cast_error();
     } catch (const std::bad_alloc&) {
       raise_no_memory();
     } catch (const std::length_error&) {  // more elements than there are addresses

@@ -135,7 +135,15 @@ nb::list run_epoch(const Function& function, nb::handle data, nb::handle order, 
     wanted.resize(static_cast<size_t>(function.outputs()));
     std::iota(wanted.begin(), wanted.end(), 0);
   } else {
-    for (nb::handle index : collect) wanted.push_back(nb::cast<int32_t>(index));
+    check_iterable(collect, "run_epoch", "collect");
+    for (nb::handle index : collect) {
+      int32_t number = 0;
+      if (!nb::try_cast(index, number)) {
+        fail_type("run_epoch: argument 'collect' holds " + describe(index), "numbers of results",
+                  "Pass True for all results");
+      }
+      wanted.push_back(number);
+    }
   }
   return wrap_all(
       unlocked([&] { return function.collect_epoch(arrays, rows, batch, lo, hi, wanted); }));
@@ -148,6 +156,7 @@ nb::list variable_list(const std::vector<Variable>& variables) {
 }
 
 Savepoint savepoint_of(nb::handle variables) {
+  check_iterable(variables, "Savepoint", "variables");
   std::vector<Variable> all;
   for (nb::handle variable : variables) {
     if (!nb::isinstance<Variable>(variable)) {
@@ -182,9 +191,11 @@ void bind_savepoint_class(nb::module_& m) {
 }
 
 void bind_function_class(nb::module_& m) {
-  nb::class_<Function>(m, "Function", nb::dynamic_attr(), nb::is_weak_referenceable(),
-                       "A traced function: its graph, the variables it touches and the tensors it "
-                       "captured. Compiled when it is first called.")
+  constructed(nb::class_<Function>(
+                  m, "Function", nb::dynamic_attr(), nb::is_weak_referenceable(),
+                  "A traced function: its graph, the variables it touches and the tensors it "
+                  "captured. Compiled when it is first called."),
+              "Function", "Trace one: with TraceScope() as scope: ... scope.finish(outputs)")
       .def(
           "__call__",
           [](const Function& f, nb::args args) { return wrap_all(call_function(f, args)); },

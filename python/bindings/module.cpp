@@ -20,4 +20,5 @@ NB_MODULE(_core, m) {
   bind_profiler(m);
   bind_location(m);
   bind_config(m);
+  name_wrong_arguments(m);
 }

@@ -10,13 +10,15 @@
 namespace tracefire::python {
 
 void bind_observe(nb::module_& m) {
-  nb::class_<Proof::Row>(m, "ProofRow", "What ran as one kernel on one device.")
+  constructed(nb::class_<Proof::Row>(m, "ProofRow", "What ran as one kernel on one device."),
+              "ProofRow", "tracefire.proof().rows are such objects")
       .def_ro("op", &Proof::Row::op)
       .def_ro("device", &Proof::Row::device)
       .def_ro("kernel", &Proof::Row::kernel)
       .def_ro("library", &Proof::Row::library)
-      .def_prop_ro("placement", [](const Proof::Row& row) { return to_text(row.placement); },
-                   "'on device', 'host by design', 'by user' or 'fallen back'.")
+      .def_prop_ro(
+          "placement", [](const Proof::Row& row) { return to_text(row.placement); },
+          "'on device', 'host by design', 'by user' or 'fallen back'.")
       .def_ro("reason", &Proof::Row::reason)
       .def_ro("location", &Proof::Row::location)
       .def_ro("runs", &Proof::Row::runs)
@@ -26,10 +28,13 @@ void bind_observe(nb::module_& m) {
         return "<ProofRow " + row.op + " on " + row.device + " by " + row.kernel + ", " +
                std::to_string(row.runs) + " runs, " + to_text(row.placement) + ">";
       });
-  nb::class_<Proof>(m, "Proof", "What the executor's records say about a stretch of work.")
+  constructed(
+      nb::class_<Proof>(m, "Proof", "What the executor's records say about a stretch of work."),
+      "Proof", "Call tracefire.proof()")
       .def_ro("rows", &Proof::rows)
-      .def_prop_ro("verdict", [](const Proof& p) { return to_text(p.verdict); },
-                   "'on-gpu', 'partly-on-gpu' or 'on-cpu'.")
+      .def_prop_ro(
+          "verdict", [](const Proof& p) { return to_text(p.verdict); },
+          "'on-gpu', 'partly-on-gpu' or 'on-cpu'.")
       .def_ro("precision", &Proof::precision)
       .def_ro("graph_launches", &Proof::graph_launches)
       .def_ro("runs", &Proof::runs)
@@ -43,14 +48,19 @@ void bind_observe(nb::module_& m) {
       .def("json", &Proof::json)
       .def("__str__", &Proof::str)
       .def("__repr__", [](const Proof& p) {
-        return std::string("<Proof '") + to_text(p.verdict) + "', " + std::to_string(p.rows.size()) + " rows>";
+        return std::string("<Proof '") + to_text(p.verdict) + "', " +
+               std::to_string(p.rows.size()) + " rows>";
       });
-  m.def("proof", [] { return unlocked([] { return proof(); }); },
-        "Everything since the start of the process or the last reset_proof().");
-  m.def("manifest", [](const std::string& commit, std::optional<uint64_t> seed, bool all) {
-    return unlocked([&] { return manifest({commit, seed, all}); });
-  }, nb::arg("commit") = "", nb::arg("seed") = nb::none(), nb::arg("all_libraries") = false,
-        "What a result was made with, as JSON.");
+  m.def(
+      "proof", [] { return unlocked([] { return proof(); }); },
+      "Everything since the start of the process or the last reset_proof().");
+  m.def(
+      "manifest",
+      [](const std::string& commit, std::optional<uint64_t> seed, bool all) {
+        return unlocked([&] { return manifest({commit, seed, all}); });
+      },
+      nb::arg("commit") = "", nb::arg("seed") = nb::none(), nb::arg("all_libraries") = false,
+      "What a result was made with, as JSON.");
   m.def("reset_proof", [] { unlocked([] { reset_proof(); }); });
 }
 

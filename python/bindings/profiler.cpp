@@ -47,7 +47,8 @@ class Scope {
 };
 
 void bind_profile(nb::module_& m) {
-  nb::class_<Profile>(m, "Profile", "What a profile found.")
+  constructed(nb::class_<Profile>(m, "Profile", "What a profile found."), "Profile",
+              "Call tracefire.profiler.stop()")
       .def_ro("wall_us", &Profile::wall_us)
       .def_ro("notes", &Profile::notes)
       .def("json", &Profile::json, nb::arg("slices") = false,

@@ -31,7 +31,8 @@ nb::object nested_list(const std::vector<int64_t>& sizes, size_t axis, size_t* n
                        const std::function<nb::object(size_t)>& element) {
   if (axis == sizes.size()) return element((*next)++);
   nb::list list;
-  for (int64_t i = 0; i < sizes[axis]; ++i) list.append(nested_list(sizes, axis + 1, next, element));
+  for (int64_t i = 0; i < sizes[axis]; ++i)
+    list.append(nested_list(sizes, axis + 1, next, element));
   return list;
 }
 
@@ -64,8 +65,8 @@ std::string value_text(const Tensor& tensor) {
 }
 
 std::string tensor_repr(const Tensor& tensor) {
-  std::string text = "<Tensor: shape=" + tensor.shape().str() +
-                     ", dtype=" + dtype_text(tensor.dtype());
+  std::string text =
+      "<Tensor: shape=" + tensor.shape().str() + ", dtype=" + dtype_text(tensor.dtype());
   if (tensor.device().is_set()) text += ", device=" + tensor.device().str();
   const std::string value = value_text(tensor);
   return text + (value == "traced" ? ", traced>" : ", value=" + value + ">");
@@ -133,33 +134,46 @@ Tensor tensor_from_state(const nb::tuple& state) {
 }
 
 void bind_tensor_class(nb::module_& m) {
-  nb::class_<Tensor>(m, "Tensor", nb::dynamic_attr(), nb::is_weak_referenceable(),
-                     "A lazy, immutable array. Work happens when a value is looked at, or earlier.")
-      .def_prop_ro("shape", [](const Tensor& t) { return shape_tuple(t.shape()); },
-                   "Sizes as integers, None where a size is symbolic.")
-      .def_prop_ro("dims", [](const Tensor& t) { return dims_tuple(t.shape()); },
-                   "Sizes as integers and Dims.")
+  constructed(nb::class_<Tensor>(
+                  m, "Tensor", nb::dynamic_attr(), nb::is_weak_referenceable(),
+                  "A lazy, immutable array. Work happens when a value is looked at, or earlier."),
+              "Tensor", "Call tracefire.tensor(value)")
+      .def_prop_ro(
+          "shape", [](const Tensor& t) { return shape_tuple(t.shape()); },
+          "Sizes as integers, None where a size is symbolic.")
+      .def_prop_ro(
+          "dims", [](const Tensor& t) { return dims_tuple(t.shape()); },
+          "Sizes as integers and Dims.")
       .def_prop_ro("dtype", [](const Tensor& t) { return dtype_text(t.dtype()); })
-      .def_prop_ro("device", [](const Tensor& t) { return t.device().str(); },
-                   "Such as '/GPU:0'; known without waiting for the value.")
+      .def_prop_ro(
+          "device", [](const Tensor& t) { return t.device().str(); },
+          "Such as '/GPU:0'; known without waiting for the value.")
       .def_prop_ro("ndim", [](const Tensor& t) { return t.rank(); })
-      .def_prop_ro("size", [](const Tensor& t) { return unlocked([&] { return t.element_count(); }); },
-                   "Number of elements.")
-      .def("to", [](const Tensor& t, nb::handle device) {
-             const Device target = device_of(device);
-             return recorded([&] { return t.to(target); });
-           }, nb::arg("device"), "The same value on another device.")
-      .def("wait", [](const Tensor& t) { unlocked([&] { t.wait(); }); },
-           "Waits for the value and raises what went wrong in computing it.")
-      .def("item", [](const Tensor& t) { return element_object(t, "for its item"); },
-           "The only element as a Python number.")
+      .def_prop_ro(
+          "size", [](const Tensor& t) { return unlocked([&] { return t.element_count(); }); },
+          "Number of elements.")
+      .def(
+          "to",
+          [](const Tensor& t, nb::handle device) {
+            const Device target = device_of(device);
+            return recorded([&] { return t.to(target); });
+          },
+          nb::arg("device"), "The same value on another device.")
+      .def(
+          "wait", [](const Tensor& t) { unlocked([&] { t.wait(); }); },
+          "Waits for the value and raises what went wrong in computing it.")
+      .def(
+          "item", [](const Tensor& t) { return element_object(t, "for its item"); },
+          "The only element as a Python number.")
       .def("tolist", &tensor_list, "The elements as nested lists of Python numbers.")
-      .def("__bool__", [](const Tensor& t) {
+      .def("__bool__",
+           [](const Tensor& t) {
              return PyObject_IsTrue(element_object(t, "for its truth").ptr()) == 1;
            })
       .def("__int__", [](const Tensor& t) { return nb::int_(element_object(t, "as an int")); })
       .def("__float__", [](const Tensor& t) { return nb::float_(element_object(t, "as a float")); })
-      .def("__complex__", [](const Tensor& t) {
+      .def("__complex__",
+           [](const Tensor& t) {
              nb::object type = nb::borrow(reinterpret_cast<PyObject*>(&PyComplex_Type));
              return type(element_object(t, "as a complex number"));
            })
@@ -167,9 +181,9 @@ void bind_tensor_class(nb::module_& m) {
       .def("__len__", &tensor_length)
       .def("__repr__", &tensor_repr)
       .def("__getstate__", &tensor_state)
-      .def("__setstate__", [](Tensor* self, const nb::tuple& state) {
-             new (self) Tensor(tensor_from_state(state));
-           })
+      .def(
+          "__setstate__",
+          [](Tensor* self, const nb::tuple& state) { new (self) Tensor(tensor_from_state(state)); })
       .def("__copy__", [](nb::handle self) { return nb::borrow(self); })
       .def("__deepcopy__", [](nb::handle self, nb::handle) { return nb::borrow(self); });
   m.def(
@@ -227,7 +241,8 @@ void bind_variable_class(nb::module_& m) {
             return nb::borrow(self);
           },
           nb::arg("value").none(),
-          "Numbers and arrays take the variable's dtype; tensors must have it. Returns the variable.")
+          "Numbers and arrays take the variable's dtype; tensors must have it. Returns the "
+          "variable.")
       .def("numpy", [](const Variable& v) { return nb::cast(v.read()).attr("numpy")(); })
       .def(
           "__array__",

@@ -3,8 +3,10 @@
 
 The lattice is that of "Type promotion semantics" in JAX's documentation: a Python number takes the
 tensor's dtype if its kind allows, integers meet floats in the float, and bfloat16 meets float16 in
-float32.
+float32. Strings, 4-bit integers and 8-bit floats meet nothing but themselves.
 """
+
+from tracefire import errors
 
 _FLOATS = ("float16", "float32", "float64")
 _SIGNED = ("int8", "int16", "int32", "int64")
@@ -23,10 +25,24 @@ def _bits(dtype):
     return int(dtype.lstrip("abcdefghijklmnopqrstuvwxyz"))
 
 
+def _check_meets(dtype, other):
+    """Refuses an operand of `dtype`, which meets no other one."""
+    if dtype == "bool" or is_float(dtype) or is_complex(dtype) or dtype in _SIGNED + _UNSIGNED:
+        return
+    raise errors.raised_here(
+        "DTypeMismatch",
+        f"a tensor of {dtype} was combined with {other}",
+        f"operands of one dtype, because {dtype} is converted to no other by itself",
+        "Convert one of them first" if dtype == "string" else "Convert one of them with cast first",
+    )
+
+
 def promote(a, b):
     """The dtype two tensors of dtypes `a` and `b` meet in."""
     if a == b:
         return a
+    _check_meets(a, f"one of {b}")
+    _check_meets(b, f"one of {a}")
     if is_complex(a) or is_complex(b):
         wide = "complex128" in (a, b) or "float64" in (a, b)
         return "complex128" if wide else "complex64"
@@ -46,6 +62,7 @@ def promote(a, b):
 
 def promote_scalar(dtype, value):
     """The dtype a tensor of `dtype` and a Python number meet in."""
+    _check_meets(dtype, f"the number {value}")
     if isinstance(value, bool):
         return dtype
     if isinstance(value, int):

@@ -18,6 +18,9 @@ def _operands(a, b):
     elif isinstance(b, (bool, int, float, complex)):
         dtype = _dtypes.promote_scalar(a.dtype, b)
         b = _core.tensor(b, dtype)
+    elif isinstance(b, (str, bytes)):
+        b = _core.tensor(b)
+        dtype = _dtypes.promote(a.dtype, b.dtype)
     elif hasattr(b, "__array__") or isinstance(b, (list, tuple)):
         if hasattr(b, "assign"):  # a Keras variable knows better which value it has now
             return None
@@ -149,6 +152,8 @@ def _reflected_divmod(a, b):
 
 def _compare(row):
     def run(a, b):
+        if row in ("equal", "not_equal") and isinstance(b, (str, bytes)) and a.dtype != "string":
+            return NotImplemented  # code that asks `x == "auto"` gets an answer: no number is a text
         pair = _operands(a, b)
         return NotImplemented if pair is None else getattr(_ops, row)(*pair)
 

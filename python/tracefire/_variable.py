@@ -60,14 +60,28 @@ def _refused(name):
     return run
 
 
+def _changed(self, name, change, delta):
+    """change(value, delta), where the two go together."""
+    value = change(self.read(), delta)
+    if value is NotImplemented:
+        raise errors.raised_here(
+            "BadUsage",
+            f"Variable.{name} was given {type(delta).__name__} {delta!r:.60}",
+            "a tensor, an array or a number",
+            "Pass numbers",
+            errors.DTypeError,
+        )
+    return value
+
+
 def _assign_add(self, delta):
     """Adds to the variable at this point of the program; returns the variable."""
-    return self.assign(self.read() + delta)
+    return self.assign(_changed(self, "assign_add", _core.Tensor.__add__, delta))
 
 
 def _assign_sub(self, delta):
     """Subtracts from the variable at this point of the program; returns the variable."""
-    return self.assign(self.read() - delta)
+    return self.assign(_changed(self, "assign_sub", _core.Tensor.__sub__, delta))
 
 
 def _read_value(self):

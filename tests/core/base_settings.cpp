@@ -87,7 +87,8 @@ TEST_CASE("wrong values are refused with what was expected") {
        std::vector<Case>{{"threads", "many", "A whole number of at least 0 and at most 1024"},
                          {"threads", "-1", "A whole number"},
                          {"threads", "3x", "A whole number"},
-                         {"threads", "99999999999999999999", "A whole number"},
+                         {"threads", "99999999999999999999", "A 64-bit whole number"},
+                         {"gpu_memory_fraction", "1e999", "A 64-bit number"},
                          {"gpu_memory_fraction", "1.5", "at most 1"},
                          {"gpu_memory_fraction", "nan", "A number"},
                          {"deterministic", "maybe", "true or false"},
@@ -131,11 +132,12 @@ TEST_CASE("a variable that is no setting is said once, with the nearest name") {
                    {"TRACEFIRE_LOGDEVICEPLACEMENT", "1"},
                    {"TRACEFIRE_SOMETHING_ELSE_ALTOGETHER", "1"},
                    {"TRACEFIRE_PROVE_DIR", "x"},
+                   {"TRACEFIRE_PROVE_LIMT", "1"},
                    {"TRACEFIRE_", "x"}});
   settings::threads();
   settings::threads();
   CHECK(settings_problem().ok());
-  REQUIRE(env.lines.size() == 4);
+  REQUIRE(env.lines.size() == 5);
   std::string all;
   for (const std::string& line : env.lines) {
     all += line;
@@ -147,6 +149,31 @@ TEST_CASE("a variable that is no setting is said once, with the nearest name") {
   CHECK(all.find("ALTOGETHER belongs to no setting and has no effect. `tracefire settings`") !=
         std::string::npos);
   CHECK(all.find("PROVE_DIR") == std::string::npos);
+  CHECK(all.find("TRACEFIRE_PROVE_LIMT belongs to no setting and has no effect. Did you mean "
+                 "TRACEFIRE_PROVE_LIMIT?") != std::string::npos);
+}
+
+TEST_CASE("a setting behind a prefix that is nearly right is said, too") {
+  Environment env({{"TRACFIRE_THREADS", "2"},
+                   {"tracefire_log_level", "off"},
+                   {"Tracefire_Deterministic", "1"},
+                   {"TRACEFIRES_THREADS", "2"},
+                   {"FIRE_THREADS", "2"},
+                   {"TRACER_THREADS_", "2"},
+                   {"TRACEFIREX", "2"},
+                   {"_THREADS", "2"},
+                   {"TRACFIRE_NOTHING_OF_OURS", "2"}});
+  settings::threads();
+  CHECK(settings_problem().ok());
+  std::string all;
+  for (const std::string& line : env.lines) all += line;
+  CHECK_MESSAGE(env.lines.size() == 4, all);
+  CHECK(all.find("variable TRACFIRE_THREADS belongs to no setting and has no effect. Did you mean "
+                 "TRACEFIRE_THREADS?") != std::string::npos);
+  CHECK(all.find("tracefire_log_level belongs to no setting and has no effect. Did you mean "
+                 "TRACEFIRE_LOG_LEVEL?") != std::string::npos);
+  CHECK(all.find("Did you mean TRACEFIRE_DETERMINISTIC?") != std::string::npos);
+  CHECK(all.find("TRACEFIRES_THREADS") != std::string::npos);
 }
 
 TEST_CASE("whoever reads a text may say more about it, and hear of its changes") {

@@ -162,6 +162,48 @@ def test_other_buffers():
 
 
 @pytest.mark.parametrize(
+    "given",
+    [
+        np.array([1, 2], dtype=np.longdouble),
+        np.longdouble(1),
+        np.array([1], dtype=np.clongdouble),
+        np.zeros(3, dtype=[("age", "i4"), ("height", "f4")]),
+        np.zeros(3, dtype=[("age", "i4"), ("height", "f4")])[0],
+        np.zeros(2, dtype="V3"),
+    ],
+    ids=lambda a: str(a.dtype),
+)
+def test_elements_that_no_dtype_has_are_refused_whole(given):
+    """Neither digits nor names are lost on the way: long double and records have no place here."""
+    for value in (given, [given, given]):
+        with pytest.raises(TypeError, match="TF-E0102.*elements, which no tensor has") as caught:
+            core.tensor(value)
+        assert str(given.dtype)[:100] in str(caught.value)
+    field = np.zeros(3, dtype=[("age", "i4")])["age"]
+    assert core.tensor(field).dtype == "int32"
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int64", "int8", "bool"])
+def test_a_column_keeps_its_type(dtype):
+    """As pandas has them: with a dtype and tolist(), but no array of NumPy's."""
+    values = np.arange(3).astype(dtype)
+
+    class Column:
+        def __init__(self, values):
+            self.values, self.dtype = values, values.dtype
+
+        def __array__(self, dtype=None, copy=None):
+            return self.values
+
+        def tolist(self):
+            return self.values.tolist()
+
+    assert core.tensor(Column(values)).dtype == dtype
+    words = Column(np.array(["a", "b"], dtype=object))
+    assert core.tensor(words).dtype == "string"
+
+
+@pytest.mark.parametrize(
     "value, dtype",
     [
         (True, "bool"),

@@ -5,6 +5,7 @@ is an error where work begins, not at import and not a default."""
 import importlib.util
 import json
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -165,3 +166,18 @@ def test_the_manifest_knows_the_seed_of_keras(run):
         "print(m['seed'], m['python']['keras'] == keras.__version__)\n"
     )
     assert done.stdout == "11 True\n", done.stderr
+
+
+def test_every_variable_that_is_read_is_known():
+    """One that is missing from the list would be said to have no effect."""
+    root = pathlib.Path(__file__).parents[2]
+    schema = json.loads((root / "schema" / "settings.json").read_text())
+    known = {"TRACEFIRE_" + row["name"].upper() for row in schema["settings"]}
+    others = [row["name"] for row in schema["other_variables"]]
+    read = re.compile(r'(?:getenv\(|number_of\(\{|environ\.get\(|environ\[)"(TRACEFIRE_[A-Z_]+)"')
+    names = set()
+    for file in sorted((root / "src").rglob("*.cpp")) + sorted((root / "python").rglob("*.py")):
+        names.update(read.findall(file.read_text()))
+    assert {"TRACEFIRE_PROVE_DIR", "TRACEFIRE_PROVE_BEAT_MS"} <= names
+    for name in names - known:
+        assert any(name == o or (o[-1] == "*" and name.startswith(o[:-1])) for o in others), name

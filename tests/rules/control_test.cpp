@@ -90,15 +90,21 @@ TEST_CASE("host_call and print keep program order inside a loop") {
               return op("less", {vars[0], args[0]});
             },
             [&](const Tensors& vars) -> Tensors {
+              print("step {}", {vars[0]});
               const Tensor twice = host_call(note, {vars[0]}, {{DType::kI32, {}}})[0];
               host_call(note, {twice}, {{DType::kI32, {}}});
+              print("twice {}", {twice});
               return {op("add", {vars[0], Tensor::scalar(1)}), op("add", {vars[1], twice})};
             },
             {Tensor::scalar(0), Tensor::scalar(0)});
       });
-  CHECK(f({Tensor::scalar(3)})[1].item<int32_t>() == 6);
+  StderrText said;
+  const Tensors out = f({Tensor::scalar(3)});
+  const std::string text = said.end();
+  CHECK(out[1].item<int32_t>() == 6);
   CHECK(seen == std::vector<int32_t>{0, 0, 1, 2, 2, 4});
   CHECK(other_thread);
+  CHECK(text == "step 0\ntwice 0\nstep 1\ntwice 2\nstep 2\ntwice 4\n");
 }
 
 TEST_CASE("an effect runs although nobody uses its result, in program order") {
@@ -124,6 +130,12 @@ TEST_CASE("a failing host function poisons what depends on it and nothing else")
   CHECK(error_of([&] { dependent.values<float>(); }, &text) == 304);
   CHECK(text.find("colours.txt") != std::string::npos);
   CHECK(op("add", {other, vec({1})}).values<float>() == std::vector<float>{4});
+  const HostFunction throw_number = [](const std::vector<HostArray>&) -> std::vector<HostArray> {
+    throw 42;
+  };
+  const Tensor lost = host_call(throw_number, {vec({1})}, {{DType::kF32, {1}}})[0];
+  CHECK(error_of([&] { lost.values<float>(); }, &text) == 304);
+  CHECK(text.find("threw what is no std::exception") != std::string::npos);
 }
 
 TEST_CASE("a data-dependent size is read once and the rest is bound to it") {

@@ -5,9 +5,7 @@
 #include <array>
 #include <cstring>
 #include <numeric>
-#include <set>
 
-#include "core/base/event.h"
 #include "core/runtime/executor.h"
 #include "support.h"
 
@@ -23,22 +21,6 @@ Tensor counted(const std::vector<int64_t>& sizes) {
   std::iota(values.begin(), values.end(), 1.0f);
   return Tensor::of(values, sizes);
 }
-
-/// Programs that run while it lives.
-class Programs {
- public:
-  Programs() {
-    Events::Subscriber subscriber;
-    subscriber.run = [this](const RunEvent& event) { ids_.insert(event.program->id); };
-    id_ = Events::instance().subscribe(std::move(subscriber));
-  }
-  ~Programs() { Events::instance().unsubscribe(id_); }
-  size_t count() const { return ids_.size(); }
-
- private:
-  std::set<uint64_t> ids_;
-  int id_;
-};
 
 /// Gives values of every rank, of sizes that are multiples of a kernel's alignment and not, twice
 /// the same one, and a variable before and after its change.
@@ -179,6 +161,102 @@ TEST_CASE("variables that swap in every step, and their old values, survive a lo
   CHECK(last[0].values<float>() == std::vector<float>{1, 2});
   CHECK(swap.collect_epoch({data}, {}, 1, 0, 3, {0})[0].values<float>() ==
         std::vector<float>{3, 4, 1, 2, 3, 4});
+}
+
+TEST_CASE("what was poisoned in any step of an epoch poisons what later steps compute from it") {
+  // delta -> speed -> weight -> loss: each step's loss sees the others a step, and two, later.
+  Variable weight(vec({1}), "weight"), speed(vec({0}), "speed"), other(vec({5}), "other");
+  const Tensor table = vec({1, 2, 3});
+  const Function step =
+      trace_function("step", {{DType::kI32, {1}}}, [&](const Tensors& args) -> Tensors {
+        const Tensor loss = op("mul", {weight.read(), Tensor::scalar(2.0f)});
+        const Tensor untouched = op("add", {other.read(), vec({1})});
+        weight.assign(op("sub", {weight.read(), speed.read()}));
+        speed.assign(op("gather", {table, args[0]}, {{"axis", int64_t{0}}}));
+        other.assign(untouched);
+        return {loss, untouched};
+      });
+  const auto rows = [](const std::vector<int32_t>& indices) {
+    return Tensor::of(indices, {static_cast<int64_t>(indices.size())});
+  };
+  const Tensor good = rows({0, 1, 2, 0}), bad = rows({0, 7, 2, 0});
+  const auto reset = [&] {
+    weight.assign(vec({1}));
+    speed.assign(vec({0}));
+  };
+
+  SUBCASE("in the same epoch") {
+    const Tensors out = step.run_epoch({bad}, {}, 1, 0, 4);
+    CHECK(error_of([&] { out[0].values<float>(); }) == 301);
+    CHECK(out[1].values<float>() == std::vector<float>{9});
+    CHECK(error_of([&] { weight.read().values<float>(); }) == 301);
+    reset();
+    CHECK(error_of([&] { step.collect_epoch({bad}, {}, 1, 0, 4, {0})[0].values<float>(); }) == 301);
+  }
+  SUBCASE("in an epoch before, of which one variable was given a good value") {
+    step.run_epoch({bad}, {}, 1, 0, 2);
+    weight.assign(vec({1}));
+    // One step's loss is that of the good weight; the second one's comes from the bad speed.
+    CHECK(step.run_epoch({good}, {}, 1, 0, 1)[0].values<float>() == std::vector<float>{2});
+    step.run_epoch({bad}, {}, 1, 0, 2);
+    weight.assign(vec({1}));
+    CHECK(error_of([&] { step.run_epoch({good}, {}, 1, 0, 2)[0].values<float>(); }) == 301);
+  }
+  SUBCASE("only as far as the steps reach") {
+    // The first step's index is in the speed at once, in the weight a step later, then in the loss.
+    const Tensor first = rows({7, 1, 2});
+    CHECK(step.run_epoch({first}, {}, 1, 0, 2)[0].values<float>() == std::vector<float>{2});
+    reset();
+    CHECK(error_of([&] { step.run_epoch({first}, {}, 1, 0, 3)[0].values<float>(); }) == 301);
+    reset();
+    CHECK(step.run_epoch({good}, {}, 1, 0, 4)[0].values<float>() == std::vector<float>{-4});
+    CHECK(weight.read().values<float>() == std::vector<float>{-5});
+  }
+}
+
+TEST_CASE("an effect of a later step does not run on what an earlier one poisoned") {
+  Variable state(vec({0}), "state");
+  std::vector<float> seen;
+  const HostFunction note = [&](const std::vector<HostArray>& args) -> std::vector<HostArray> {
+    seen.push_back(*reinterpret_cast<const float*>(args[0].bytes.data()));
+    return {};
+  };
+  const Tensor table = vec({1, 2, 3});
+  const Function step =
+      trace_function("step", {{DType::kI32, {1}}}, [&](const Tensors& args) -> Tensors {
+        host_call(note, {state.read()}, {});
+        state.assign(op("gather", {table, args[0]}, {{"axis", int64_t{0}}}));
+        return {};
+      });
+  const Tensor rows = Tensor::of<int32_t>({1, 2, 7, 0}, {4});
+  CHECK(error_of([&] {
+          step.run_epoch({rows}, {}, 1, 0, 4);
+          state.read().values<float>();
+          flush();
+        }) != 0);
+  CHECK(seen == std::vector<float>{0, 2, 3});
+}
+
+TEST_CASE("a check that fails hides no other one") {
+  const Tensor table = vec({1, 2, 3});
+  const auto row = [&](const Tensor& index) {
+    return op("gather", {table, index}, {{"axis", int64_t{0}}});
+  };
+  const Function both = trace_function("both", {{DType::kI32, {1}}, {DType::kI32, {1}}},
+                                       [&](const Tensors& args) -> Tensors {
+                                         return {row(args[0]), row(args[1])};
+                                       });
+  const Tensor in = Tensor::of<int32_t>({1}, {1}), far = Tensor::of<int32_t>({7}, {1}),
+               further = Tensor::of<int32_t>({8}, {1});
+  std::string text;
+  Tensors out = both({far, further});
+  CHECK(error_of([&] { out[1].values<float>(); }, &text) == 301);
+  CHECK(text.find("index 8") != std::string::npos);
+  CHECK(error_of([&] { out[0].values<float>(); }, &text) == 301);
+  CHECK(text.find("index 7") != std::string::npos);
+  out = both({far, in});
+  CHECK(out[1].values<float>() == std::vector<float>{2});
+  CHECK(error_of([&] { out[0].values<float>(); }) == 301);
 }
 
 TEST_CASE("unrolled steps divide the repeats where they can") {

@@ -165,15 +165,27 @@ TEST_CASE("soft placement falls back with a reason and lowers the verdict; stric
   mask_ops("GPU", {});
 }
 
-TEST_CASE("the placement log shows a product that nobody reads") {
+TEST_CASE("the placement log shows a product that nobody reads, in call order") {
   reset_proof();
-  set_log_device_placement(true);
+  const std::string place =
+      " in device /job:localhost/replica:0/task:0/device:" + default_device().str().substr(1);
+  std::string text;
   {
-    const Tensor a = vec({1, 2, 3, 4});
-    const Tensor square = op("reshape", {a}, {{"shape", Shape{2, 2}}});
+    const Tensor square = op("reshape", {vec({1, 2, 3, 4})}, {{"shape", Shape{2, 2}}});
+    square.wait();
+    StderrText said;
+    set_log_device_placement(true);
     op("matmul", {square, square});
+    op("sin", {square});
+    op("string_upper", {Tensor::from_strings({"ab"}, {1})});
+    set_log_device_placement(false);
+    op("matmul", {square, square});
+    flush();
+    text = said.end();
   }
-  set_log_device_placement(false);
+  CHECK(text == "Executing op MatMul" + place + "\nExecuting op Sin" + place +
+                    "\nExecuting op StringUpper in device /job:localhost/replica:0/task:0/"
+                    "device:CPU:0 (on the host by design)\n");
   const Proof after = proof();
   REQUIRE(find_row(after, "matmul") != nullptr);
   CHECK(find_row(after, "matmul")->runs == 1);

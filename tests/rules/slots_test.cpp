@@ -228,6 +228,7 @@ TEST_CASE("a symbolic batch serves many sizes with one program") {
         return {op("mul", {flat, Tensor::scalar(2.0f)})};
       });
   const std::string program = f.program_text();
+  Programs programs;
   for (int64_t rows : {1, 5, 64, 3}) {
     std::vector<float> values(static_cast<size_t>(rows) * 2);
     std::iota(values.begin(), values.end(), 0.0f);
@@ -236,6 +237,7 @@ TEST_CASE("a symbolic batch serves many sizes with one program") {
     for (float& value : values) value *= 2;
     CHECK(out[0].values<float>() == values);
   }
+  CHECK(programs.count() == 1);
   CHECK(f.program_text() == program);
   std::string text;
   CHECK(error_of([&] { f({vec({1, 2})}); }, &text) == 101);

@@ -30,6 +30,14 @@ def start(logdir, options=None):
     """Begins to record; stop() writes the profile below `logdir`. "" records for nobody."""
     global _logdir
     options = options or ProfilerOptions()
+    if not hasattr(options, "host_tracer_level"):
+        raise errors.raised_here(
+            "BadUsage",
+            f"profiler.start was given {type(options).__name__} {options!r:.60} as its options",
+            "ProfilerOptions, or None",
+            "Pass options=ProfilerOptions(host_tracer_level=2)",
+            errors.DTypeError,
+        )
     folder = _checked(logdir)
     _core.start_profile(step_times=options.host_tracer_level > 0)
     _logdir = folder

@@ -87,6 +87,11 @@ def create_file_writer(logdir, max_queue=None, flush_millis=None, filename_suffi
     """A writer of an event file in the folder `logdir`, which is made where it is missing."""
     if logdir is None:
         return create_noop_writer()
+    if not isinstance(logdir, (str, os.PathLike)):
+        raise _wrong("create_file_writer", "logdir", logdir, "the path of a folder")
+    for name, number in (("max_queue", max_queue), ("flush_millis", flush_millis)):
+        if number is not None and not hasattr(type(number), "__int__"):
+            raise _wrong("create_file_writer", name, number, "a number, or None")
     return SummaryWriter(
         _core.EventFileWriter(
             os.fspath(logdir),
@@ -94,6 +99,16 @@ def create_file_writer(logdir, max_queue=None, flush_millis=None, filename_suffi
             flush_seconds=120.0 if flush_millis is None else int(flush_millis) / 1000,
             filename_suffix=".v2" if filename_suffix is None else str(filename_suffix),
         )
+    )
+
+
+def _wrong(function, argument, value, expected):
+    return errors.raised_here(
+        "BadUsage",
+        f"summary.{function}: argument {argument!r} is {type(value).__name__} {value!r:.60}",
+        expected,
+        f"help(tracefire.summary.{function}) says more",
+        errors.DTypeError,
     )
 
 
@@ -189,6 +204,8 @@ def flush(writer=None, name=None):
     """Writes out what waits in `writer`, by default in the default writer."""
     writer = state.writer if writer is None else writer
     if writer is not None:
+        if not isinstance(writer, SummaryWriter):
+            raise _wrong("flush", "writer", writer, "a SummaryWriter, or None")
         writer.flush()
 
 

@@ -38,14 +38,16 @@ int find_row(std::string_view name) {
   return -1;
 }
 
-/// TRACEFIRE_THREADS for threads.
-std::string variable_of(std::string_view name) {
-  std::string out(name);
+std::string upper_case(std::string_view text) {
+  std::string out(text);
   for (char& c : out) {
     if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
   }
-  return std::string(kPrefix) + out;
+  return out;
 }
+
+/// TRACEFIRE_THREADS for threads.
+std::string variable_of(std::string_view name) { return std::string(kPrefix) + upper_case(name); }
 
 bool belongs_to_others(std::string_view variable) {
   for (std::string_view other : kOtherVariables) {
@@ -85,14 +87,17 @@ Result<Parsed> parse_value(const SettingRow& row, std::string_view value) {
     case SettingType::kInteger: {
       auto [stop, failure] = std::from_chars(value.data(), end, out.integer);
       if (failure != std::errc() || stop != end || !in_range(row, double(out.integer))) {
-        return bad_value(row, value, range_text(row, "A whole number"));
+        const bool huge = failure == std::errc::result_out_of_range;
+        return bad_value(row, value,
+                         range_text(row, huge ? "A 64-bit whole number" : "A whole number"));
       }
       return out;
     }
     case SettingType::kReal: {
       auto [stop, failure] = std::from_chars(value.data(), end, out.real);
       if (failure != std::errc() || stop != end || !in_range(row, out.real)) {
-        return bad_value(row, value, range_text(row, "A number"));
+        const bool huge = failure == std::errc::result_out_of_range;
+        return bad_value(row, value, range_text(row, huge ? "A 64-bit number" : "A number"));
       }
       return out;
     }
@@ -264,9 +269,9 @@ class Store {
   }
 
   void read_variable(std::string_view entry) {
-    if (entry.substr(0, kPrefix.size()) != kPrefix) return;
     const std::string_view name = entry.substr(0, entry.find('='));
     if (name.size() == entry.size() || belongs_to_others(name)) return;
+    if (name.substr(0, kPrefix.size()) != kPrefix) return look_at_prefix(name);
     std::vector<std::string> variables;
     for (int i = 0; i < kSettingCount; ++i) {
       const std::string variable = variable_of(kSettingTable[i].name);
@@ -278,14 +283,33 @@ class Store {
       if (!status.ok()) keep_problem(i, status.prefixed(origin + ": "));
       return;
     }
+    for (std::string_view other : kOtherVariables) {
+      if (other.back() != '*') variables.emplace_back(other.substr(kPrefix.size()));
+    }
     const std::string closest =
         closest_name(name.substr(kPrefix.size()), {variables.begin(), variables.end()});
+    warn_of(name, closest.empty() ? "" : concat_text(kPrefix, closest));
+  }
+
+  /// TRACFIRE_THREADS and tracefire_threads: a setting behind a prefix that is nearly ours.
+  void look_at_prefix(std::string_view name) {
+    const std::string upper = upper_case(name.substr(0, 100));
+    const size_t end = upper.find('_');
+    if (end == std::string::npos) return;
+    const std::string_view ours = kPrefix.substr(0, kPrefix.size() - 1);
+    if (closest_name(upper.substr(0, end), {ours}).empty()) return;
+    const std::string meant = concat_text(ours, upper.substr(end));
+    for (const SettingRow& row : kSettingTable) {
+      if (variable_of(row.name) == meant) return warn_of(name, meant);
+    }
+  }
+
+  void warn_of(std::string_view name, const std::string& meant) {
     MutexLock lock(mutex_);
     warnings_.push_back(concat_text("the environment variable ", name.substr(0, 100),
                                     " belongs to no setting and has no effect. ",
-                                    closest.empty()
-                                        ? "`tracefire settings` lists them."
-                                        : concat_text("Did you mean ", kPrefix, closest, "?")));
+                                    meant.empty() ? "`tracefire settings` lists them."
+                                                  : concat_text("Did you mean ", meant, "?")));
   }
 
   Mutex mutex_;

@@ -53,6 +53,9 @@ Status run_host_function(const Node& node, const std::vector<HostArray>& inputs,
     *outputs = (*function)(inputs);
   } catch (const std::exception& failure) {
     return error(ErrorCode::kHostCallFailed, "the function failed: ", failure.what());
+  } catch (...) {  // on a thread of its own, where what leaves ends the process
+    return error(ErrorCode::kHostCallFailed,
+                 "the function failed: it threw what is no std::exception");
   }
   return {};
 }

@@ -129,6 +129,13 @@ Status infer_row(const OpRow& row, const std::vector<ValueType>& inputs, Node* n
                  " results, its shape function gave ", node->outputs.size(),
                  ". This is a bug of Tracefire; please report it.");
   }
+  for (const ValueType& output : node->outputs) {
+    for (Dim dim : output.shape) {
+      if (dim.is_symbol() || dim.value() >= 0) continue;
+      return error(ErrorCode::kBadAttribute, "the result would have shape ", output.shape.str(),
+                   "; its sizes must be 0 or more, or symbols.");
+    }
+  }
   return {};
 }
 

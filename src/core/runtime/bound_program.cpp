@@ -30,27 +30,9 @@ bool checks_data(const Program& program, const Step& step) {
   return false;
 }
 
-/// Parameters each result is computed from, by one walk over the graph.
-std::vector<std::vector<int32_t>> trace_results(const Graph& graph) {
-  std::vector<std::set<int32_t>> of_node(graph.nodes.size());
-  auto add = [&](std::set<int32_t>* to, Value value) {
-    if (value.is_param()) {
-      to->insert(value.index);
-    } else {
-      const auto& from = of_node[static_cast<size_t>(value.node)];
-      to->insert(from.begin(), from.end());
-    }
-  };
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    for (Value input : graph.nodes[i].inputs) add(&of_node[i], input);
-  }
-  std::vector<std::vector<int32_t>> out;
-  for (const ResultValue& result : graph.results) {
-    std::set<int32_t> params;
-    add(&params, result.value);
-    out.emplace_back(params.begin(), params.end());
-  }
-  return out;
+void add(const Needs& from, Needs* to) {
+  to->checks.insert(from.checks.begin(), from.checks.end());
+  to->params.insert(from.params.begin(), from.params.end());
 }
 
 }  // namespace
@@ -87,34 +69,62 @@ Result<std::unique_ptr<Launch>> bind_step(const Program& program, const Step& st
 
 void BoundProgram::fill_needs() {
   const Program& program = *program_;
-  needs_.resize(program.steps.size());
   const auto is_token = [&](int32_t value) {
     return type_of(program, value).dtype == DType::kToken;
   };
-  if (std::none_of(program.params.begin(), program.params.end(), is_token)) return;  // no effects
-  std::vector<std::set<int32_t>> checks(program.values.size()), params(program.values.size());
+  needs_.resize(program.steps.size());
+  std::vector<Needs> of_value(program.values.size());
   for (size_t i = 0; i < program.params.size(); ++i) {
-    params[static_cast<size_t>(program.params[i])].insert(static_cast<int32_t>(i));
+    of_value[static_cast<size_t>(program.params[i])].params.insert(static_cast<int32_t>(i));
   }
   for (size_t s = 0; s < program.steps.size(); ++s) {
     const Step& step = program.steps[s];
-    std::set<int32_t> from_checks, from_params;
+    Needs from;
+    bool effect = false;
     for (int32_t input : step.inputs) {
-      if (is_token(input)) continue;
-      const auto value = static_cast<size_t>(input);
-      from_checks.insert(checks[value].begin(), checks[value].end());
-      from_params.insert(params[value].begin(), params[value].end());
+      // The order of effects carries no data: one that failed does not stop the next.
+      effect |= is_token(input);
+      if (!is_token(input)) add(of_value[static_cast<size_t>(input)], &from);
     }
-    if (std::any_of(step.inputs.begin(), step.inputs.end(), is_token)) {
-      needs_[s].checks.assign(from_checks.begin(), from_checks.end());
-      needs_[s].params.assign(from_params.begin(), from_params.end());
-    }
-    if (checks_data(program, step)) from_checks.insert(static_cast<int32_t>(s));
-    for (int32_t output : step.outputs) {
-      checks[static_cast<size_t>(output)] = from_checks;
-      params[static_cast<size_t>(output)] = from_params;
-    }
+    if (effect) needs_[s] = from;
+    if (check_of_step_[s] >= 0) from.checks.insert(static_cast<int32_t>(s));
+    for (int32_t output : step.outputs) of_value[static_cast<size_t>(output)] = from;
   }
+  std::vector<Needs> results;
+  for (int32_t result : program.results) {
+    results.push_back(of_value[static_cast<size_t>(result)]);
+  }
+  results_once_ = std::make_shared<const std::vector<Needs>>(results);
+  while (add_run(&results)) ++runs_to_always_;
+  for (const Needs& needs : needs_) needs_again_.push_back(through_slots(needs, results));
+  results_always_ = std::make_shared<const std::vector<Needs>>(std::move(results));
+}
+
+Needs BoundProgram::through_slots(const Needs& needs, const std::vector<Needs>& results) const {
+  Needs more = needs;
+  for (size_t r = 0; r < results.size(); ++r) {
+    if (needs.params.count(program_->result_slots[r]) != 0) add(results[r], &more);
+  }
+  return more;
+}
+
+bool BoundProgram::add_run(std::vector<Needs>* results) const {
+  const std::vector<Needs> before = *results;
+  bool grew = false;
+  for (size_t r = 0; r < before.size(); ++r) {
+    Needs& now = (*results)[r];
+    now = through_slots((*results_once_)[r], before);
+    grew |=
+        now.checks.size() + now.params.size() > before[r].checks.size() + before[r].params.size();
+  }
+  return grew;
+}
+
+ResultNeeds BoundProgram::result_needs(int64_t runs) const {
+  if (runs >= runs_to_always_) return results_always_;
+  std::vector<Needs> results = *results_once_;
+  for (int64_t run = 1; run < runs; ++run) add_run(&results);
+  return std::make_shared<const std::vector<Needs>>(std::move(results));
 }
 
 void BoundProgram::fill_records() {
@@ -164,8 +174,9 @@ Status check_size(const ValueType& type) {
     const int64_t size = type.shape[axis].value();
     if (size == 0) return {};
     if (__builtin_mul_overflow(elements, size, &elements)) {
-      return error(ErrorCode::kOutOfMemory, "a value of ", type.shape.str(),
-                   " was asked for. Fewer bytes than 64 bits count were expected. Use smaller sizes.");
+      return error(
+          ErrorCode::kOutOfMemory, "a value of ", type.shape.str(),
+          " was asked for. Fewer bytes than 64 bits count were expected. Use smaller sizes.");
     }
   }
   return {};
@@ -182,7 +193,8 @@ Result<std::shared_ptr<BoundProgram>> BoundProgram::make(ProgramPtr program, con
   for (size_t i = 0; i < program->steps.size(); ++i) {
     const Step& step = program->steps[i];
     if (step.device.is_set()) devices.insert(step.device);
-    bound->has_checks_ |= checks_data(*program, step);
+    const bool checks = checks_data(*program, step);
+    bound->check_of_step_.push_back(checks ? static_cast<int32_t>(bound->checks_++) : -1);
     if (step.kernel == nullptr) continue;
     std::vector<ValueType> inputs, outputs;
     if (!bound_types(*program, step, env, &inputs, &outputs)) continue;
@@ -205,8 +217,6 @@ Result<std::shared_ptr<BoundProgram>> BoundProgram::make(ProgramPtr program, con
     }
     bound->arena_bytes_[device] = plan.bytes;
   }
-  bound->result_params_ =
-      std::make_shared<const std::vector<std::vector<int32_t>>>(trace_results(*program->graph));
   bound->fill_needs();
   bound->fill_records();
   return bound;

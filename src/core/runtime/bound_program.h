@@ -34,8 +34,15 @@ struct Instance {
   std::vector<Storage> collected_results;
   std::vector<int32_t> collected;  ///< the results they are
   int64_t collected_runs = 0;      ///< how many runs they hold
-  Storage captured_error;
+  Storage captured_errors;         ///< the error block
 };
+
+/// What a value depends on: steps with data checks, and parameters. Poisoned where one of them is.
+struct Needs {
+  std::set<int32_t> checks, params;
+};
+/// Of each result of a program.
+using ResultNeeds = std::shared_ptr<const std::vector<Needs>>;
 
 /// A program with numbers for its sizes: launches, arena offsets, work of each step. Shared by all
 /// threads; instances are pooled.
@@ -52,19 +59,21 @@ class BoundProgram {
   /// Offset in the device's arena, or -1.
   int64_t offset(size_t value) const { return offsets_[value]; }
   const std::vector<Device>& devices() const { return devices_; }
-  bool has_checks() const { return has_checks_; }
+  /// Steps that check data.
+  size_t checks() const { return checks_; }
+  /// Which of them `step` is: the number of its error word; -1 where it checks nothing.
+  int32_t check(size_t step) const { return check_of_step_[step]; }
   const std::shared_ptr<const ProgramRecord>& record() const { return record_; }
   const std::shared_ptr<const std::vector<StepWork>>& work() const { return work_; }
-  /// What the operands of a step with an effect depend on: steps with data checks and parameters.
-  /// The step must not run where one of them failed. Empty for other steps.
-  struct Needs {
-    std::vector<int32_t> checks, params;
-  };
-  const Needs& needs(size_t step) const { return needs_[step]; }
-  /// For each result, the parameters it is computed from.
-  const std::shared_ptr<const std::vector<std::vector<int32_t>>>& result_params() const {
-    return result_params_;
+  /// What the operands of a step with an effect depend on: the step must not run where one of them
+  /// failed. Empty for other steps. With `again` in a run that follows others of the same loop, so
+  /// that slots depend on what those runs computed them from.
+  const Needs& needs(size_t step, bool again) const {
+    return again ? needs_again_[step] : needs_[step];
   }
+  /// What each result of the last of `runs` runs in a row depends on, through slots that the runs
+  /// before assigned, too. A check stands for all runs: its word does not say in which it failed.
+  ResultNeeds result_needs(int64_t runs) const;
 
   /// True once for each `timing` (Events::timing()) other than 0, in the run after `skipped`
   /// others: for programs on devices that work beside the host, measuring means waiting, so that
@@ -88,6 +97,10 @@ class BoundProgram {
   BoundProgram() = default;
   void fill_records();
   void fill_needs();
+  /// Adds what slots depend on after one more run that assigned them. False where that is nothing.
+  bool add_run(std::vector<Needs>* results) const;
+  /// `needs` with what the slots among its parameters depend on after runs with `results`.
+  Needs through_slots(const Needs& needs, const std::vector<Needs>& results) const;
 
   ProgramPtr program_;
   DimEnv env_;
@@ -96,12 +109,15 @@ class BoundProgram {
   std::map<Device, size_t> arena_bytes_;
   std::map<Device, size_t> workspace_bytes_;
   std::vector<Device> devices_;
-  bool has_checks_ = false;
+  size_t checks_ = 0;
+  std::vector<int32_t> check_of_step_;
   bool runs_on_host_ = true;
-  std::vector<Needs> needs_;
+  std::vector<Needs> needs_, needs_again_;
+  ResultNeeds results_once_;    ///< after one run
+  ResultNeeds results_always_;  ///< after so many that more change nothing
+  int64_t runs_to_always_ = 1;
   std::shared_ptr<const ProgramRecord> record_;
   std::shared_ptr<const std::vector<StepWork>> work_;
-  std::shared_ptr<const std::vector<std::vector<int32_t>>> result_params_;
   std::mutex mutex_;             ///< of what follows
   uint64_t sampled_timing_ = 0;  ///< what sample_now() was asked for last
   uint64_t runs_since_ = 0;      ///< and how often

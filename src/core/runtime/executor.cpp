@@ -82,11 +82,11 @@ void Executor::publish(const RunRequest& request, const BoundProgram& bound, uin
 }
 
 void Executor::add_run(const RunRequest& request, const BoundProgram& bound,
-                       std::vector<Storage> error_words, RunOutcome* outcome) {
+                       std::vector<ErrorBlock> errors, int64_t runs, RunOutcome* outcome) {
   std::vector<Run::Parent> parents = request.parents;
   parents.resize(bound.program().params.size());
-  auto run = std::make_shared<Run>(request.program, std::move(error_words), std::move(parents),
-                                   bound.result_params());
+  auto run = std::make_shared<Run>(request.program, std::move(errors), std::move(parents),
+                                   bound.result_needs(runs));
   // A loop that observes nothing would remember all its steps: ask now and then, which waits.
   if (run->depth() > 0 && run->depth() % kMostUnasked == 0) run->settle();
   if (run->can_fail()) outcome->run = std::move(run);
@@ -107,7 +107,7 @@ Result<RunOutcome> Executor::run(const RunRequest& request) {
   RunOutcome outcome;
   TF_RETURN_IF_ERROR(frame.outputs(&outcome));
   TF_RETURN_IF_ERROR(frame.finish_slots());
-  add_run(request, *bound, frame.error_words(), &outcome);
+  add_run(request, *bound, frame.error_blocks(), 1, &outcome);
   publish(request, *bound, 1, 0, start, std::move(times));
   return outcome;
 }

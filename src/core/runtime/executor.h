@@ -64,9 +64,9 @@ class Executor {
  private:
   Result<RunOutcome> replay(const RunRequest& request, BoundProgram& bound, Instance& instance,
                             int64_t repeats);
-  /// Keeps what a run's values need to know of it.
+  /// Keeps what the values that `runs` runs in a row left need to know of them.
   static void add_run(const RunRequest& request, const BoundProgram& bound,
-                      std::vector<Storage> error_words, RunOutcome* outcome);
+                      std::vector<ErrorBlock> errors, int64_t runs, RunOutcome* outcome);
   /// How long steps took, [execution, step], where a subscriber asked for it.
   struct Times {
     std::vector<int64_t> step_ns;

@@ -104,22 +104,23 @@ Status Frame::prepare() {
     TF_ASSIGN(dynamic_[static_cast<size_t>(at)],
               allocate_storage(info.device, *known, program_.name.c_str()));
   }
-  if (!bound_->has_checks()) return {};
+  if (bound_->checks() == 0) return {};
+  const size_t bytes = bound_->checks() * sizeof(ErrorWord);
   for (Device device : bound_->devices()) {
     if (errors_.count(device) != 0) continue;
     TF_ASSIGN(DeviceBackend * backend, Backends::instance().find(device));
-    TF_ASSIGN(BufferPtr buffer, backend->allocate(sizeof(ErrorWord), "error block"));
+    TF_ASSIGN(BufferPtr buffer, backend->allocate(bytes, "error block"));
     TF_ASSIGN(Stream * stream, backend->stream(0));
-    TF_RETURN_IF_ERROR(backend->fill_zero(*stream, buffer->data(), sizeof(ErrorWord)));
+    TF_RETURN_IF_ERROR(backend->fill_zero(*stream, buffer->data(), bytes));
     errors_[device] = Storage{std::move(buffer), 0};
   }
   return {};
 }
 
-std::vector<Storage> Frame::error_words() const {
-  std::vector<Storage> words;
-  for (const auto& [device, storage] : errors_) words.push_back(storage);
-  return words;
+std::vector<ErrorBlock> Frame::error_blocks() const {
+  std::vector<ErrorBlock> blocks;
+  for (const auto& [device, storage] : errors_) blocks.push_back({storage, bound_->checks()});
+  return blocks;
 }
 
 Status Frame::run_steps() {
@@ -197,13 +198,12 @@ Status Frame::run_kernel(size_t index, const Step& step) {
     workspace = instance_.memory[step.device].workspace->data();
   }
   TF_ASSIGN(Stream * stream, backend->stream(0));
-  auto word = errors_.find(step.device);
-  LaunchArgs args{*stream,
-                  inputs,
-                  outputs,
-                  workspace,
-                  word == errors_.end() ? nullptr : static_cast<ErrorWord*>(word->second.data()),
-                  static_cast<uint32_t>(index)};
+  ErrorWord* word = nullptr;
+  const auto block = errors_.find(step.device);
+  if (block != errors_.end() && bound_->check(index) >= 0) {
+    word = static_cast<ErrorWord*>(block->second.data()) + bound_->check(index);
+  }
+  LaunchArgs args{*stream, inputs, outputs, workspace, word, static_cast<uint32_t>(index)};
   return launch->run(args);
 }
 
@@ -319,11 +319,11 @@ Status Frame::run_call(const Step& step) {
 }
 
 Status Frame::check_operands(size_t index, HostReader* reader) {
-  const BoundProgram::Needs& needs = bound_->needs(index);
-  std::vector<size_t> words;
+  const Needs& needs = bound_->needs(index, again_);
+  std::vector<size_t> blocks;
   if (!needs.checks.empty()) {
-    for (const auto& [device, storage] : errors_) {
-      words.push_back(reader->add(storage, sizeof(ErrorWord)));
+    for (const ErrorBlock& block : error_blocks()) {
+      blocks.push_back(reader->add(block.storage, block.bytes()));
     }
   }
   UnreadErrors unread;
@@ -337,11 +337,10 @@ Status Frame::check_operands(size_t index, HostReader* reader) {
   }
   TF_RETURN_IF_ERROR(reader->run());
   unread.deliver(*reader);
-  for (size_t read : words) {
-    const ErrorWord word = error_word(*reader, read);
-    const auto step = static_cast<int32_t>(word.step_plus_one) - 1;
-    if (std::find(needs.checks.begin(), needs.checks.end(), step) != needs.checks.end()) {
-      return check_failure(program_, word);
+  for (size_t read : blocks) {
+    for (const ErrorWord& word : failures(*reader, read, bound_->checks())) {
+      const auto step = static_cast<int32_t>(word.step_plus_one) - 1;
+      if (needs.checks.count(step) != 0) return check_failure(program_, word);
     }
   }
   for (const Run::Parent& parent : parents) TF_RETURN_IF_ERROR(parent.run->check(parent.result));
@@ -392,8 +391,15 @@ Status Frame::run_host_call(size_t index, const Step& step) {
                        : std::string("nothing"),
                    " as result ", next, " where ", expected.str(), " was declared");
     }
-    TF_ASSIGN(Storage at, from_host_array(outputs[next++], info.device));
-    dynamic_[static_cast<size_t>(value)] = std::move(at);
+    Result<Storage> at = from_host_array(outputs[next], info.device);
+    // Another number of elements than its own sizes say.
+    if (!at.ok() && at.status().code() == ErrorCode::kShapeMismatch) {
+      return error(ErrorCode::kHostCallFailed, place_of(node), ": result ", next,
+                   " of the function: ", at.status().message());
+    }
+    TF_RETURN_IF_ERROR(at.status());
+    ++next;
+    dynamic_[static_cast<size_t>(value)] = std::move(*at);
   }
   return {};
 }
@@ -472,6 +478,7 @@ Status Frame::finish_slots() {
   for (const Move& move : moves) {
     TF_RETURN_IF_ERROR(copy_value(move.type, move.source, move.target));
   }
+  again_ = true;
   return {};
 }
 

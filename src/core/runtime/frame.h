@@ -13,7 +13,7 @@ namespace tracefire {
 /// The addresses of one execution: where each value of a bound program lives right now, and the
 /// walk over its steps. Calls come in this order; what stands in brackets may be left out:
 ///
-///     [set_result()]  [set_error_word()]   where results and failures go
+///     [set_result()]  [set_error_block()]  where results and failures go
 ///     prepare()                            allocates what was not given
 ///     [time_steps()]  run_steps()          values are there, slots still hold the old ones
 ///     [keep_results()]  [outputs()]        read results while old slot values are there, too
@@ -46,8 +46,8 @@ class Frame {
   Status prepare();
   /// Copies results to their places, except those computed there. Before finish_slots().
   Status keep_results();
-  void set_error_word(Device device, Storage storage) { errors_[device] = std::move(storage); }
-  std::vector<Storage> error_words() const;
+  void set_error_block(Device device, Storage storage) { errors_[device] = std::move(storage); }
+  std::vector<ErrorBlock> error_blocks() const;
   const DimEnv& env() const { return env_; }
   /// From now on run_steps() appends how long each step took to `times`, until it is null. Where
   /// the host does not run the steps itself, each is waited for.
@@ -91,9 +91,10 @@ class Frame {
     bool direct = false;
     bool written_there = false;
   };
-  std::vector<Place> results_;    ///< per result
-  std::vector<Storage> dynamic_;  ///< per value
-  std::map<Device, Storage> errors_;
+  std::vector<Place> results_;        ///< per result
+  std::vector<Storage> dynamic_;      ///< per value
+  std::map<Device, Storage> errors_;  ///< error blocks
+  bool again_ = false;                ///< slots hold what a run before this one wrote
   DimEnv env_;
   Trigger trigger_;
   std::vector<int64_t>* times_ = nullptr;

@@ -167,7 +167,7 @@ Result<RunOutcome> Executor::run_repeated(const RunRequest& request, int64_t rep
   publish(request, *bound, done, 0, start, std::move(times));
   TF_RETURN_IF_ERROR(stopped);
   if (!request.collected.empty()) outcome.results = std::move(collected);
-  add_run(request, *bound, frame.error_words(), &outcome);
+  add_run(request, *bound, frame.error_blocks(), repeats, &outcome);
   return outcome;
 }
 
@@ -202,14 +202,14 @@ class Replay {
     }
     TF_RETURN_IF_ERROR(prepare_results());
     TF_RETURN_IF_ERROR(prepare_collected(unroll));
-    if (bound_.has_checks() && !instance_.captured_error) {
-      TF_ASSIGN(BufferPtr word, backend_->allocate(sizeof(ErrorWord), "error block"));
-      instance_.captured_error = Storage{std::move(word), 0};
+    const size_t bytes = bound_.checks() * sizeof(ErrorWord);
+    if (bytes > 0 && !instance_.captured_errors) {
+      TF_ASSIGN(BufferPtr block, backend_->allocate(bytes, "error block"));
+      instance_.captured_errors = Storage{std::move(block), 0};
     }
-    if (instance_.captured_error) {
-      TF_RETURN_IF_ERROR(
-          backend_->fill_zero(*stream_, instance_.captured_error.data(), sizeof(ErrorWord)));
-      frame_.set_error_word(device_, instance_.captured_error);
+    if (instance_.captured_errors) {
+      TF_RETURN_IF_ERROR(backend_->fill_zero(*stream_, instance_.captured_errors.data(), bytes));
+      frame_.set_error_block(device_, instance_.captured_errors);
     }
     return frame_.prepare();
   }
@@ -264,14 +264,13 @@ class Replay {
     }
     return {};
   }
-  Result<std::vector<Storage>> error_words() const {
-    std::vector<Storage> words;
-    if (instance_.captured_error) {
-      const ValueType bytes{DType::kU8, Shape{static_cast<int64_t>(sizeof(ErrorWord))}};
-      TF_ASSIGN(Storage word, private_copy(device_, bytes, instance_.captured_error));
-      words.push_back(std::move(word));
+  Result<std::vector<ErrorBlock>> error_blocks() const {
+    std::vector<ErrorBlock> blocks = frame_.error_blocks();
+    for (ErrorBlock& block : blocks) {
+      const ValueType bytes{DType::kU8, Shape{static_cast<int64_t>(block.bytes())}};
+      TF_ASSIGN(block.storage, private_copy(device_, bytes, block.storage));
     }
-    return words;
+    return blocks;
   }
   Stream& stream() { return *stream_; }
 
@@ -360,8 +359,8 @@ Result<RunOutcome> Executor::replay(const RunRequest& request, BoundProgram& bou
   RunOutcome outcome;
   TF_RETURN_IF_ERROR(replay.outputs(&outcome));
   if (!request.collected.empty()) outcome.results = std::move(collected);
-  TF_ASSIGN(std::vector<Storage> words, replay.error_words());
-  add_run(request, bound, std::move(words), &outcome);
+  TF_ASSIGN(std::vector<ErrorBlock> blocks, replay.error_blocks());
+  add_run(request, bound, std::move(blocks), repeats, &outcome);
   return outcome;
 }
 

@@ -9,10 +9,14 @@
 
 namespace tracefire {
 
-ErrorWord error_word(const HostReader& reader, size_t read) {
-  ErrorWord word;
-  std::memcpy(&word, reader.data(read), sizeof word);
-  return word;
+std::vector<ErrorWord> failures(const HostReader& reader, size_t read, size_t words) {
+  std::vector<ErrorWord> failed;
+  for (size_t i = 0; i < words; ++i) {
+    ErrorWord word;
+    std::memcpy(&word, reader.data(read) + i * sizeof word, sizeof word);
+    if (word.step_plus_one != 0) failed.push_back(word);
+  }
+  return failed;
 }
 
 std::string place_of(const Node& node) {
@@ -64,15 +68,15 @@ Status check_failure(const Program& program, const ErrorWord& word) {
   }
 }
 
-Run::Run(ProgramPtr program, std::vector<Storage> error_words, std::vector<Parent> params,
-         std::shared_ptr<const std::vector<std::vector<int32_t>>> result_params)
+Run::Run(ProgramPtr program, std::vector<ErrorBlock> blocks, std::vector<Parent> params,
+         ResultNeeds needs)
     : program_(std::move(program)),
-      error_words_(std::move(error_words)),
+      blocks_(std::move(blocks)),
       params_(std::move(params)),
-      result_params_(std::move(result_params)) {
-  can_fail_ = !error_words_.empty() ||
-              std::any_of(params_.begin(), params_.end(),
-                          [](const Parent& parent) { return parent.run != nullptr; });
+      needs_(std::move(needs)) {
+  can_fail_ =
+      !blocks_.empty() || std::any_of(params_.begin(), params_.end(),
+                                      [](const Parent& parent) { return parent.run != nullptr; });
   for (const Parent& parent : params_) {
     if (parent.run) depth_ = std::max(depth_.load(), parent.run->depth() + 1);
   }
@@ -90,23 +94,24 @@ Run::~Run() {
   }
 }
 
-void Run::keep_words(const std::vector<ErrorWord>& words) {
+void Run::keep_failures(std::vector<ErrorWord> words) {
   if (read_) return;  // another thread was faster
   read_ = true;
-  for (const ErrorWord& word : words) {
-    if (word.step_plus_one != 0) words_.push_back(word);
-  }
-  error_words_.clear();
+  words_ = std::move(words);
+  blocks_.clear();
 }
 
 Status Run::read_errors() {
   if (read_) return {};
   HostReader reader;
-  for (const Storage& storage : error_words_) reader.add(storage, sizeof(ErrorWord));
+  for (const ErrorBlock& block : blocks_) reader.add(block.storage, block.bytes());
   TF_RETURN_IF_ERROR(reader.run());
   std::vector<ErrorWord> words;
-  for (size_t i = 0; i < error_words_.size(); ++i) words.push_back(error_word(reader, i));
-  keep_words(words);
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    const std::vector<ErrorWord> failed = failures(reader, i, blocks_[i].words);
+    words.insert(words.end(), failed.begin(), failed.end());
+  }
+  keep_failures(std::move(words));
   return {};
 }
 
@@ -120,8 +125,8 @@ void UnreadErrors::add(const std::shared_ptr<Run>& run, HostReader* reader) {
     if (!now->can_fail_) continue;
     if (!now->read_) {
       Entry entry{now, {}};
-      for (const Storage& word : now->error_words_) {
-        entry.reads.push_back(reader->add(word, sizeof(ErrorWord)));
+      for (const ErrorBlock& block : now->blocks_) {
+        entry.reads.push_back({reader->add(block.storage, block.bytes()), block.words});
       }
       entries_.push_back(std::move(entry));
     }
@@ -132,9 +137,12 @@ void UnreadErrors::add(const std::shared_ptr<Run>& run, HostReader* reader) {
 void UnreadErrors::deliver(const HostReader& reader) {
   for (const Entry& entry : entries_) {
     std::vector<ErrorWord> words;
-    for (size_t read : entry.reads) words.push_back(error_word(reader, read));
+    for (const Read& read : entry.reads) {
+      const std::vector<ErrorWord> failed = failures(reader, read.number, read.words);
+      words.insert(words.end(), failed.begin(), failed.end());
+    }
     std::lock_guard<std::mutex> lock(entry.run->mutex_);
-    entry.run->keep_words(words);
+    entry.run->keep_failures(std::move(words));
   }
   entries_.clear();
 }
@@ -166,14 +174,12 @@ Status Run::check_words(int32_t index, std::vector<Parent>* parents) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!can_fail_) return {};
   TF_RETURN_IF_ERROR(read_errors());
-  const auto& checks = program_->result_checks[static_cast<size_t>(index)];
+  const Needs& needs = (*needs_)[static_cast<size_t>(index)];
   for (const ErrorWord& word : words_) {
     const auto step = static_cast<int32_t>(word.step_plus_one) - 1;
-    if (std::find(checks.begin(), checks.end(), step) != checks.end()) {
-      return check_failure(*program_, word);
-    }
+    if (needs.checks.count(step) != 0) return check_failure(*program_, word);
   }
-  for (int32_t param : (*result_params_)[static_cast<size_t>(index)]) {
+  for (int32_t param : needs.params) {
     const Parent& parent = params_[static_cast<size_t>(param)];
     if (parent.run) parents->push_back(parent);
   }

@@ -104,7 +104,7 @@ Tensor Table::labels(int64_t column) const {
     const double value = values[static_cast<size_t>(row * columns + at)];
     if (!(value == std::floor(value) && std::abs(value) <= 2147483647.0)) {
       error(ErrorCode::kBadFile, source, ", row ", row, ", column ", at + 1, ": the label is ",
-            value, "; expected a whole number")
+            value, "; expected a whole number of 32 bits")
           .throw_if_error();
     }
     out.push_back(static_cast<int32_t>(value));

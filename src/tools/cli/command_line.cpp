@@ -312,8 +312,9 @@ CLI::Option* add_number(CLI::App& app, const std::string& name, int64_t& target,
     int64_t value = 0;
     const auto [stop, failure] = std::from_chars(given.data(), end, value);
     if (failure != std::errc() || stop != end || value < least) {
-      wrong_usage(name, " was given '", printable(given), "'. A whole number of at least ", least,
-                  " was expected.");
+      const bool huge = failure == std::errc::result_out_of_range;
+      wrong_usage(name, " was given '", printable(given), "'. A ", huge ? "64-bit " : "",
+                  "whole number of at least ", least, " was expected.");
     }
     target = value;
   };

@@ -20,8 +20,10 @@ void measured_facts(const Machine& machine, const Data& data, Facts* facts);
 /// How a GPU was used while somebody looked: samples of nvidia-smi, a report of prove or of the
 /// monitor.
 void use_facts(const Machine& machine, Facts* facts);
-/// Commands of this system: "cmd.driver" …
+/// Commands of this system, of the host in a container: "cmd.driver" …
 void command_facts(const Machine& machine, const Data& data, Facts* facts);
+/// Installs a driver of the branch `least` or newer that knows the GPU; 0 for any new one.
+std::string driver_command(const Machine& machine, const Data& data, const Facts& facts, int least);
 
 /// Facts of one environment, put over the machine's.
 Facts environment_facts(const Facts& machine_facts, const Environment& env,

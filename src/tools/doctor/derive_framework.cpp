@@ -3,6 +3,7 @@
 // Facts of one environment and of one framework in it.
 #include "tools/doctor/beside.h"
 #include "tools/doctor/derive.h"
+#include "tools/doctor/fix.h"
 #include "tools/doctor/libraries.h"
 #include "tools/doctor/text.h"
 #include "tools/doctor/version.h"
@@ -417,27 +418,6 @@ void compiler_facts(const Root& root, const Machine& m, const Environment& env, 
           "No ptxas is in " + env.prefix + ", below /usr/local/cuda or on PATH.");
 }
 
-/// Packages for NVIDIA's CUDA beside a build for ROCm, and their like for ROCm.
-void cuda_package_facts(const Environment& env, const std::vector<Framework>& frameworks,
-                        Facts* f) {
-  for (const Framework& fw : frameworks)
-    if (fw.build == Build::kRocm) f->set("env.rocm", fw.product, fw.build_proof);
-  static constexpr std::pair<const char*, const char*> kPackages[] = {
-      {"onnxruntime-gpu", "onnxruntime-rocm"},
-      {"cupy-cuda11x", ""},
-      {"cupy-cuda12x", ""},
-      {"cupy-cuda13x", ""},
-      {"tensorrt", ""},
-      {"paddlepaddle-gpu", ""}};
-  for (const auto& [name, rocm] : kPackages)
-    if (const Dist* dist = env.dist(name)) {
-      f->set("env.cuda_package", name,
-             std::string(name) + " " + dist->version + " is installed in " + env.prefix + ".");
-      f->set("env.rocm_package", rocm);
-      return;
-    }
-}
-
 /// Two frameworks of one environment that ask for different builds of the same library.
 void clash_facts(const Data& data, const Environment& env, const std::vector<Framework>& all,
                  const Framework& fw, Facts* f) {
@@ -468,6 +448,27 @@ void clash_facts(const Data& data, const Environment& env, const std::vector<Fra
   if (own.id != "torch") f->set("fw.cudnn_pinned", pinned_cudnn(fitting));
 }
 
+/// Packages for NVIDIA's CUDA beside a build for ROCm, and their like for ROCm.
+void cuda_package_facts(const Environment& env, const std::vector<Framework>& frameworks,
+                        Facts* f) {
+  for (const Framework& fw : frameworks)
+    if (fw.build == Build::kRocm) f->set("env.rocm", fw.product, fw.build_proof);
+  static constexpr std::pair<const char*, const char*> kPackages[] = {
+      {"onnxruntime-gpu", "onnxruntime-rocm"},
+      {"cupy-cuda11x", ""},
+      {"cupy-cuda12x", ""},
+      {"cupy-cuda13x", ""},
+      {"tensorrt", ""},
+      {"paddlepaddle-gpu", ""}};
+  for (const auto& [name, rocm] : kPackages)
+    if (const Dist* dist = env.dist(name)) {
+      f->set("env.cuda_package", name,
+             std::string(name) + " " + dist->version + " is installed in " + env.prefix + ".");
+      f->set("env.rocm_package", rocm);
+      return;
+    }
+}
+
 }  // namespace
 
 Facts environment_facts(const Facts& machine, const Environment& env,
@@ -487,7 +488,7 @@ Facts environment_facts(const Facts& machine, const Environment& env,
   f.set("env.python", env.python,
         env.python.empty() ? "" : "The Python of " + env.prefix + " is " + env.python + ".");
   f.set("env.minor", leading(env.python, 2));
-  f.set("pip", env.pip());
+  installer_facts("", &env, &f);
   f.set("python", env.interpreter);
   const Dist* cu12 = env.dist("nvidia-cudnn-cu12");
   const Dist* cu13 = env.dist("nvidia-cudnn-cu13");
@@ -539,6 +540,7 @@ Facts framework_facts(const Facts& environment, const Root& root, const Machine&
   f.flag("fw.aarch64", fw.aarch64 || f.get("arch") == "aarch64");
   f.set("fw.variant", fw.variant);
   f.flag("fw.conda", fw.conda);
+  if (env.kind == "conda") f.set("pip.by", fw.conda ? "conda" : "pip");
   f.set("fw.conda_build", fw.conda_build);
   f.set("fw.search", fw.search_proof, fw.search_proof);
   f.flag("env.legacy_keras", m.variable("TF_USE_LEGACY_KERAS") == "1" ||
@@ -559,6 +561,7 @@ Facts framework_facts(const Facts& environment, const Root& root, const Machine&
     f.flag("fw.driver_low", !driver.empty() && compare_versions(driver, floor) < 0,
            fw.product + " " + fw.version + " is built for CUDA " + fw.cuda +
                ", which needs driver " + floor + " or newer; the driver is " + driver + ".");
+    f.set("cmd.driver_floor", driver_command(m, data, f, major_of(floor)));
     std::string last = f.get("driver.last_branch");
     f.flag("fw.no_driver_for_gpu", !last.empty() && major_of(last) < major_of(floor));
   }

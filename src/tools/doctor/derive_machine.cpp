@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/doctor/derive.h"
+#include "tools/doctor/fix.h"
 #include "tools/doctor/libraries.h"
 #include "tools/doctor/text.h"
 #include "tools/doctor/version.h"
@@ -264,6 +265,9 @@ void container_facts(const Root& root, const Machine& m, Facts* f) {
           "/lib/ld-musl-" + (m.arch.empty() ? std::string("x86_64") : m.arch) +
               ".so.1 is the loader: the system's C library is musl.");
   f->flag("jetson", m.jetson, "/etc/nv_tegra_release exists: a Jetson.");
+  // "# R36 (release), REVISION: 4.3": the release of Jetson Linux.
+  f->set("jetson.linux",
+         between(root.read("/etc/nv_tegra_release", 4096).value_or(""), "# R", " "));
   std::string visible = m.variable("NVIDIA_VISIBLE_DEVICES");
   bool set = m.env.count("NVIDIA_VISIBLE_DEVICES") != 0;
   if (set)
@@ -369,50 +373,10 @@ void variable_facts(const Machine& m, Facts* f) {
                         lower(m.variable("TF_FORCE_GPU_ALLOW_GROWTH")) != "false");
   if (!m.ld_library_path.empty())
     f->set("ldpath", m.ld_library_path, "LD_LIBRARY_PATH is " + m.ld_library_path + ".");
+  if (!m.ld_library_path.empty()) f->set("ld.unset", "unset LD_LIBRARY_PATH && ");
 }
 
 }  // namespace
-
-void command_facts(const Machine& m, const Data& data, Facts* f) {
-  std::string id = lower(m.os_id), like = lower(m.os_like);
-  auto find = [&](const std::string& name) {
-    return !name.empty() && name != "about" && data.systems().contains(name) &&
-           data.systems()[name].is_object();
-  };
-  std::string chosen = "other";
-  static const std::map<std::string, std::string> kSame = {{"linuxmint", "ubuntu"},
-                                                           {"pop", "ubuntu"},
-                                                           {"rocky", "rhel"},
-                                                           {"almalinux", "rhel"},
-                                                           {"centos", "rhel"},
-                                                           {"ol", "rhel"},
-                                                           {"amzn", "rhel"},
-                                                           {"manjaro", "arch"},
-                                                           {"endeavouros", "arch"},
-                                                           {"opensuse-leap", "suse"},
-                                                           {"opensuse-tumbleweed", "suse"},
-                                                           {"sles", "suse"},
-                                                           {"kali", "debian"}};
-  if (find(id))
-    chosen = id;
-  else if (auto it = kSame.find(id); it != kSame.end())
-    chosen = it->second;
-  else
-    for (std::string_view part : split(like, ' '))
-      if (chosen == "other" && find(std::string(part))) chosen = std::string(part);
-  std::string branch = f->get("driver.recommended"), loaded = f->get("driver.branch");
-  for (const auto& [name, value] : data.systems()[chosen].items()) {
-    if (!value.is_string()) continue;
-    std::string text = replace_all(value.get<std::string>(), "{kernel}", f->get("kernel"));
-    bool keeps = name == "fabric" || name == "hold" || name == "open" || name == "libs";
-    std::string use = keeps && !loaded.empty() ? loaded : branch;
-    if (name == "open" && major_of(use) < 570)
-      use = branch;  // the first whose open modules know every open-only GPU
-    f->set("cmd." + name, replace_all(text, "{branch}", use));
-    if (name == "driver" && f->has("driver.branch_for_gpu"))
-      f->set("cmd.driver_for_gpu", replace_all(text, "{branch}", f->get("driver.branch_for_gpu")));
-  }
-}
 
 Facts machine_facts(const Root& root, const Machine& machine, const Data& data,
                     const std::vector<Environment>& environments) {
@@ -425,6 +389,7 @@ Facts machine_facts(const Root& root, const Machine& machine, const Data& data,
   container_facts(root, machine, &f);
   variable_facts(machine, &f);
   command_facts(machine, data, &f);
+  python_places(root, machine, environments, &f);
   measured_facts(machine, data, &f);
   log_facts(machine, data, &f);
   bool any = false;

@@ -4,6 +4,7 @@
 // which interpreter a Jupyter kernel runs.
 #include "tools/doctor/derive_request.h"
 
+#include "tools/doctor/fix.h"
 #include "tools/doctor/libraries.h"
 #include "tools/doctor/text.h"
 #include "tools/doctor/version.h"
@@ -104,7 +105,13 @@ void request_facts(const Root& root, const Machine& m, const Data& data,
   if (main != nullptr && !main->env.stray.empty() && !main->env.active) main = nullptr;
   for (const Surveyed& surveyed : all)
     if (surveyed.env.active) main = &surveyed;
-  f->set("main.pip", main == nullptr ? "python3 -m pip" : main->env.pip());
+  installer_facts("main.", main == nullptr ? nullptr : &main->env, f);
+  if (main != nullptr && !main->frameworks.empty())
+    f->set("main.framework", main->frameworks[0].id);
+  f->set("main.install", install_words(f->has("main.framework") ? f->get("main.framework")
+                                       : f->has("log.of_torch") ? "torch"
+                                       : f->has("log.of_jax")   ? "jax"
+                                                                : "tensorflow"));
   f->set("main.python", main == nullptr ? "python3" : main->env.interpreter);
   bool gpu_build = false, tensorflow = false, metal = false, jax = false, rocm = false;
   bool known = false, needs = false;  // which framework opens the library that the log misses

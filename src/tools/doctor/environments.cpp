@@ -246,6 +246,44 @@ std::string python_of_wheels(const Environment& env) {
   return "";
 }
 
+/// What changes the packages of an environment that was described.
+void choose_installer(const Root& root, const Machine& machine, Environment* env) {
+  const std::string& prefix = env->prefix;
+  env->installer = "pip";
+  if (env->kind == "conda") {
+    for (const char* name : {"tensorflow", "tensorflow-base", "pytorch", "libtorch", "jaxlib"})
+      if (env->conda.count(name) != 0) env->installer = "conda";
+    return;
+  }
+  if (env->kind == "system" || env->kind == "user") {
+    bool own_python = false;  // built beside the distribution's, as in the images of python
+    for (const std::string& site : env->sites)
+      own_python |= site.rfind("/usr/local/", 0) == 0 && name_of(site) == "site-packages";
+    if ((prefix == "/usr" || env->kind == "user") && !own_python &&
+        system_is_managed(root, machine, leading(env->python, 2)))
+      env->installer = "managed";
+    return;
+  }
+  if (env->kind != "venv") return;
+  auto config = parse_assignments(root.read(prefix + "/pyvenv.cfg", 64 << 10).value_or(""));
+  const std::string above = parent_of(prefix);
+  const bool project = name_of(prefix) == ".venv";
+  if (name_of(above) == "venvs" && name_of(parent_of(above)) == "pipx") {
+    env->installer = "pipx";
+    env->project = name_of(prefix);
+  } else if (project && root.exists(above + "/poetry.lock")) {
+    env->installer = "poetry";
+    env->project = above;
+  } else if (project && root.exists(above + "/pdm.lock")) {
+    env->installer = "pdm";
+    env->project = above;
+  } else if (!config["uv"].empty() && env->dist("pip") == nullptr) {
+    env->installer = "uv";
+  } else if (root.live() && env->dist("pip") == nullptr) {
+    env->installer = "ensurepip";
+  }
+}
+
 void describe(const Root& root, const Machine& machine, Environment* env) {
   auto config = parse_assignments(root.read(env->prefix + "/pyvenv.cfg", 64 << 10).value_or(""));
   const bool has_config = !config.empty();
@@ -327,6 +365,18 @@ void add_seen(const Root& root, std::vector<Environment>* all) {
 
 }  // namespace
 
+bool system_is_managed(const Root& root, const Machine& machine, const std::string& python) {
+  for (const std::string& name : root.list("/usr/lib", 20000))
+    if (std::string version = python_of(name);
+        !version.empty() && (python.empty() || version == python) &&
+        root.exists("/usr/lib/" + name + "/EXTERNALLY-MANAGED"))
+      return true;
+  if (root.exists("/usr/local/bin/python3")) return false;
+  const std::string id = lower(machine.os_id);
+  return (id == "debian" && compare_versions(machine.os_version, "12") >= 0) ||
+         (id == "ubuntu" && compare_versions(machine.os_version, "23.04") >= 0) || id == "arch";
+}
+
 void read_packages_in(const Root& root, const std::string& site, Environment* env) {
   std::vector<std::string> names = root.list(site, 20000);
   read_dists(root, site, names, env);
@@ -385,6 +435,7 @@ EnvironmentSearch find_environments(const Root& root, const Machine& machine,
     mark_active(root, machine, &out.environments);
   }
   mark_stray(root, machine, &out.environments);
+  for (Environment& env : out.environments) choose_installer(root, machine, &env);
   add_python_path(root, machine, &out.environments);
   return out;
 }

@@ -38,6 +38,10 @@ struct Environment {
   std::string tool;         ///< "pipx" where it is the private environment of one tool, "" else
   std::string stray;        ///< why it is none that this machine's programs run in, "" for others
   std::string run_as;       ///< "sudo -u ada -H " where root must not run what it holds
+  /// What changes its packages: "pip", "uv", "conda", "poetry", "pdm", "pipx", "managed" where the
+  /// system lets nothing in (PEP 668), "ensurepip" where pip is to be made first.
+  std::string installer;
+  std::string project;      ///< the folder of poetry's or pdm's project, pipx' name of it
   std::string python_path;  ///< a folder of PYTHONPATH whose packages come first
 
   const Dist* dist(const std::string& normal_name) const {
@@ -57,6 +61,9 @@ struct EnvironmentSearch {
 /// that one alone is read.
 EnvironmentSearch find_environments(const Root& root, const Machine& machine,
                                     const std::string& wanted);
+
+/// Whether the system's Python ("3.12", "" for any) takes no packages from pip (PEP 668).
+bool system_is_managed(const Root& root, const Machine& machine, const std::string& python);
 
 /// Adds what is installed in a folder of packages and, by its .pth files, in the folders they name.
 void read_packages_in(const Root& root, const std::string& site, Environment* env);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/doctor/rules.h"
 
+#include "tools/doctor/fix.h"
 #include "tools/doctor/text.h"
 #include "tools/doctor/version.h"
 
@@ -124,7 +125,8 @@ std::vector<Finding> apply_rules(const Data& data, const std::string& scope, con
     finding.confidence =
         confidence.is_number() ? std::clamp(confidence.get<double>(), 0.0, 1.0) : 0.5;
     finding.verdict = text_choice(rule, "verdict", facts);
-    finding.fix = text_choice(rule, "fix", facts);
+    if (Json fix = choose(rule, "fix", facts); fix.is_string())
+      finding.fix = fill_fix(fix.get<std::string>(), facts);
     finding.environment = environment;
     finding.framework = framework;
     const Json* order = member(rule, "order");
