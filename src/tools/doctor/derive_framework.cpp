@@ -418,6 +418,27 @@ void compiler_facts(const Root& root, const Machine& m, const Environment& env, 
           "No ptxas is in " + env.prefix + ", below /usr/local/cuda or on PATH.");
 }
 
+/// Packages for NVIDIA's CUDA beside a build for ROCm, and their like for ROCm.
+void cuda_package_facts(const Environment& env, const std::vector<Framework>& frameworks,
+                        Facts* f) {
+  for (const Framework& fw : frameworks)
+    if (fw.build == Build::kRocm) f->set("env.rocm", fw.product, fw.build_proof);
+  static constexpr std::pair<const char*, const char*> kPackages[] = {
+      {"onnxruntime-gpu", "onnxruntime-rocm"},
+      {"cupy-cuda11x", ""},
+      {"cupy-cuda12x", ""},
+      {"cupy-cuda13x", ""},
+      {"tensorrt", ""},
+      {"paddlepaddle-gpu", ""}};
+  for (const auto& [name, rocm] : kPackages)
+    if (const Dist* dist = env.dist(name)) {
+      f->set("env.cuda_package", name,
+             std::string(name) + " " + dist->version + " is installed in " + env.prefix + ".");
+      f->set("env.rocm_package", rocm);
+      return;
+    }
+}
+
 /// Two frameworks of one environment that ask for different builds of the same library.
 void clash_facts(const Data& data, const Environment& env, const std::vector<Framework>& all,
                  const Framework& fw, Facts* f) {
@@ -446,27 +467,6 @@ void clash_facts(const Data& data, const Environment& env, const std::vector<Fra
     f->set("fw.clash_version", other.version);
   }
   if (own.id != "torch") f->set("fw.cudnn_pinned", pinned_cudnn(fitting));
-}
-
-/// Packages for NVIDIA's CUDA beside a build for ROCm, and their like for ROCm.
-void cuda_package_facts(const Environment& env, const std::vector<Framework>& frameworks,
-                        Facts* f) {
-  for (const Framework& fw : frameworks)
-    if (fw.build == Build::kRocm) f->set("env.rocm", fw.product, fw.build_proof);
-  static constexpr std::pair<const char*, const char*> kPackages[] = {
-      {"onnxruntime-gpu", "onnxruntime-rocm"},
-      {"cupy-cuda11x", ""},
-      {"cupy-cuda12x", ""},
-      {"cupy-cuda13x", ""},
-      {"tensorrt", ""},
-      {"paddlepaddle-gpu", ""}};
-  for (const auto& [name, rocm] : kPackages)
-    if (const Dist* dist = env.dist(name)) {
-      f->set("env.cuda_package", name,
-             std::string(name) + " " + dist->version + " is installed in " + env.prefix + ".");
-      f->set("env.rocm_package", rocm);
-      return;
-    }
 }
 
 }  // namespace
