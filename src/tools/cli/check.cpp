@@ -44,34 +44,17 @@ int see(const Options& options, const Console& console, CheckResult* result) {
   if (options.no_tests) words.push_back("--no-tests");
   if (!options.framework.empty()) words.push_back("--framework=" + options.framework);
   std::ostringstream out, talk;
-  const int status = doctor::doctor_main(words, out, talk);
+  std::vector<doctor::ProductTrial> products;
+  const int status = doctor::doctor_main(words, out, talk, {}, &products);
   result->doctor = parsed(out.str());
   if (status == kWrongUsage) {
     throw UsageError{result->doctor.value("summary", std::string("the doctor gave no answer"))};
   }
-  return status;
-}
-
-/// The doctor's "Edition of 5000x5000 in PyTorch 2.9.0 (/venv): 51.20 TFLOP/s on cuda:0."
-std::optional<MatmulTrial> trial_of(const std::string& line) {
-  constexpr std::string_view kBegin = "Edition of 5000x5000 in ";
-  const size_t colon = line.find("): ");
-  if (line.rfind(kBegin, 0) != 0 || colon == std::string::npos) return std::nullopt;
-  MatmulTrial trial;
-  trial.framework = line.substr(kBegin.size(), colon + 1 - kBegin.size());
-  const std::string answer = line.substr(colon + 3);
-  constexpr std::string_view kUnit = " TFLOP/s on ";
-  const size_t unit = answer.find(kUnit);
-  const double rate = unit == std::string::npos ? 0 : std::atof(answer.c_str());
-  if (rate <= 0 || answer.size() < unit + kUnit.size() + 1) {
-    trial.problem = answer.substr(0, answer.find_last_not_of('.') + 1);
-    return trial;
+  for (const doctor::ProductTrial& product : products) {
+    result->products.push_back({product.framework, product.device, "", product.problem,
+                                product.flops_per_second, peak_of(product.device)});
   }
-  trial.flops_per_second = rate * 1e12;
-  trial.device = answer.substr(unit + kUnit.size());
-  if (trial.device.back() == '.') trial.device.pop_back();
-  trial.peak = peak_of(trial.device);
-  return trial;
+  return status;
 }
 
 /// The product in a process of its own, whose memory on the GPU is gone when the program runs.
@@ -103,12 +86,7 @@ MatmulTrial try_matmul_apart(const std::string& version) {
 void observe(const Options& options, const Context& context, CheckResult* result) {
   if (!options.no_tests && edition().try_matmul != nullptr) {
     if (!options.quiet) context.console.say("2 of 3: computing a matrix product of 5000 x 5000");
-    result->products.push_back(try_matmul_apart(context.build.version));
-  }
-  if (!result->doctor.contains("inventory")) return;
-  for (const Json& line : result->doctor["inventory"]) {
-    if (!line.is_string()) continue;
-    if (const auto trial = trial_of(line.get<std::string>())) result->products.push_back(*trial);
+    result->products.insert(result->products.begin(), try_matmul_apart(context.build.version));
   }
 }
 
