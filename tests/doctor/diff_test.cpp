@@ -234,6 +234,62 @@ TEST_CASE("doctor diff: documents of other schemas, too large, with too many key
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
 }
 
+TEST_CASE("doctor diff: a damaged field of a report or a manifest is named") {
+  TempDir dir;
+  TreeOnDisk a(fixture("fx23-cvd-minus-one").files);
+  const auto refused = [&](const FixtureJson& document, const std::string& why) {
+    dir.write("b.json", document.dump());
+    std::ostringstream out, err;
+    const int status = doctor::doctor_main({"diff", a.root(), dir.path("b.json")}, out, err);
+    CHECK_MESSAGE(status == 2, why);
+    CHECK_MESSAGE(err.str().find(why) != std::string::npos, why, ": ", err.str());
+  };
+  const FixtureJson report = ask_doctor(a.root(), {{"CUDA_VISIBLE_DEVICES", "-1"}}).report;
+  const FixtureJson manifest = FixtureJson::parse(kManifest);
+  for (const FixtureJson& whole : {report, manifest}) {
+    dir.write("a.json", whole.dump());
+    CHECK(diff(dir.path("a.json"), dir.path("a.json")).status == 0);
+    // Each member at any depth, as a value that no field has.
+    const FixtureJson flat = whole.flatten();
+    for (const auto& entry : flat.items()) {
+      FixtureJson damaged = whole;
+      const std::string path = entry.key();
+      if (path == "/schema") continue;
+      damaged[FixtureJson::json_pointer(path)] = {{"x", 1.5}};
+      std::string named;
+      for (size_t i = 1; i < path.size(); ++i) {
+        const bool number = path[i - 1] == '/' && path[i] >= '0' && path[i] <= '9';
+        if (number) {
+          named.back() = '[';
+          while (i < path.size() && path[i] != '/') named += path[i++];
+          named += ']';
+          if (i < path.size()) named += '.';
+        } else {
+          named += path[i] == '/' ? '.' : path[i];
+        }
+      }
+      refused(damaged, named + " is {");
+    }
+  }
+  for (const char* name : {"verdict", "summary", "inventory", "findings"}) {
+    FixtureJson damaged = report;
+    damaged.erase(name);
+    refused(damaged, std::string(name) + " is missing");
+  }
+  FixtureJson damaged = report;
+  damaged["verdict"] = "fine";
+  refused(damaged, "verdict is \"fine\"; expected one of gpu-ok, gpu-broken");
+  damaged = report;
+  damaged["findings"][0]["severity"] = "fatal";
+  refused(damaged, "findings[0].severity is \"fatal\"; expected one of error, warning, info");
+  damaged = manifest;
+  damaged["precision"] = "fp8";
+  refused(damaged, "precision is \"fp8\"");
+  damaged = manifest;
+  damaged["gpus"][0]["memory_bytes"] = -1;
+  refused(damaged, "gpus[0].memory_bytes is -1; expected a whole number");
+}
+
 TEST_CASE("doctor diff: what cannot be compared is wrong usage") {
   TreeOnDisk a(fixture("fx01-ok").files);
   TempDir dir;

@@ -5,8 +5,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <functional>
+#include <sstream>
 
 #include "doctor/fixture.h"
+#include "support/paths.h"
+#include "support/skip.h"
 #include "tools/doctor/data.h"
 
 namespace tracefire::test {
@@ -119,6 +124,41 @@ TEST_CASE("doctor: every kind has a rule, and every rule a tree that shows it") 
   for (const auto& shows : fixtures)
     CHECK_MESSAGE(ruled.count(shows.first) == 1,
                   shows.first << " of " << shows.second[0] << " has no rule");
+}
+
+TEST_CASE("doctor: the page for authors of rules names every kind and every fact") {
+  std::ifstream in(source_dir() + "/docs/doctor.md");
+  if (!in) return skip("the sources are not here");
+  std::stringstream page;
+  page << in.rdbuf();
+  const auto named = [&](const std::string& name) {
+    if (name.rfind("log.", 0) == 0 || name.rfind("cmd.", 0) == 0) return true;  // "log.*", "cmd.*"
+    return page.str().find("`" + name + "`") != std::string::npos;
+  };
+  const doctor::Data data;
+  std::set<std::string> facts;
+  const std::function<void(const doctor::Json&, bool)> collect = [&](const doctor::Json& value,
+                                                                     bool conditions) {
+    if (value.is_array()) {
+      for (size_t i = 0; i < value.size(); ++i) collect(value[i], conditions);
+    } else if (value.is_string()) {
+      const std::string text = value.get<std::string>();
+      if (conditions && text.find(' ') == text.npos && !text.empty() && text != "!") {
+        const size_t begin = text[0] == '!' ? 1 : 0;
+        facts.insert(text.substr(begin, text.find_first_of("=!<>~", begin) - begin));
+      }
+      for (size_t at = 0; (at = text.find('{', at)) != text.npos; ++at)
+        facts.insert(text.substr(at + 1, text.find('}', at) - at - 1));
+    }
+  };
+  for (const doctor::Json& rule : data.rules()) {
+    const std::string kind = doctor::text_of(rule, "kind");
+    CHECK_MESSAGE(named(kind), kind);
+    for (const char* key : {"when", "evidence"}) collect(rule.value(key, doctor::Json()), true);
+    for (const char* key : {"say", "fix"}) collect(rule.value(key, doctor::Json()), false);
+  }
+  CHECK(facts.size() > 200);
+  for (const std::string& fact : facts) CHECK_MESSAGE(named(fact), fact);
 }
 
 TEST_CASE("doctor: what runs are like is told by several sources") {

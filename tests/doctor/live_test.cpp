@@ -99,6 +99,35 @@ TEST_CASE("doctor: the emulated GPU is tried out") {
                   bad.findings[0].evidence[0]);
     CHECK(bad.lines.size() == 7);
   }
+  // Products of frameworks are told as data, too.
+  dir.write("venv/lib/torch", "");
+  dir.write("venv/bin/python", "#!/bin/sh\necho '{\"device\": \"cuda:0\", \"tflops\": 12.5}'\n");
+  std::filesystem::permissions(dir.path("venv/bin/python"), std::filesystem::perms::owner_exec,
+                               std::filesystem::perm_options::add);
+  Surveyed with;
+  with.env.prefix = dir.path("venv");
+  with.env.kind = "venv";
+  with.env.interpreter = dir.path("venv/bin/python");
+  Framework torch;
+  torch.id = "torch";
+  torch.product = "PyTorch";
+  torch.version = "2.9.0";
+  torch.site = dir.path("venv/lib");
+  torch.build = Build::kGpu;
+  with.frameworks = {torch};
+  Surveyed without = with;
+  without.env.prefix = dir.path("gone");
+  without.env.interpreter = dir.path("gone/bin/python");
+  survey.environments = {with, without};
+  LiveResults both = run_live_tests(root, survey, "");
+  REQUIRE(both.products.size() == 2);
+  CHECK(both.products[0].framework == "PyTorch 2.9.0 (" + with.env.prefix + ")");
+  CHECK(both.products[0].device == "cuda:0");
+  CHECK(both.products[0].flops_per_second == doctest::Approx(12.5e12));
+  CHECK(both.products[0].problem.empty());
+  CHECK(both.products[1].flops_per_second == 0);
+  CHECK(both.products[1].problem.find("is not there") != std::string::npos);
+  survey.environments.clear();
   {
     test::ScopedEnv fails("TF_EMU_INIT", "802");
     LiveResults bad = run_live_tests(root, survey, "");

@@ -55,4 +55,51 @@ TEST_CASE("inject: outside text cannot forge the text report or drive a terminal
   CHECK(text.find("\nverdict   forged") == std::string::npos);
 }
 
+TEST_CASE("inject: a damaged field of session.json is named") {
+  Session written;
+  written.tracing = "on";
+  written.command = {"python", "train.py"};
+  written.environment = {{"CUDA_VISIBLE_DEVICES", "0"}};
+  written.gpus.emplace_back();
+  written.processes.emplace_back();
+  written.others.emplace_back();
+  written.notes = {"a note"};
+  written.samples.emplace_back();
+  written.samples[0].gpus.emplace_back();
+  const Json whole = to_json(written);
+  REQUIRE(read_session(whole.dump()).ok());
+  size_t fields = 0;
+  const Json flat = whole.flatten();
+  for (const auto& entry : flat.items()) {
+    const std::string path = entry.key();
+    if (path == "/schema" || path == "/manifest") continue;
+    Json damaged = whole;
+    damaged[Json::json_pointer(path)] = {{"x", 1.5}};
+    const auto read = read_session(damaged.dump());
+    ++fields;
+    REQUIRE_MESSAGE(!read.ok(), path);
+    std::string name = path.substr(path.find_last_not_of("0123456789/]") + 1);
+    name = path.substr(0, path.size() - name.size());  // of a list the list's own name
+    name = name.substr(name.rfind('/') + 1);
+    CHECK_MESSAGE(read.status().message().find(name) != std::string::npos, path, ": ",
+                  read.status().message());
+    CHECK_MESSAGE(read.status().message().find("expected") != std::string::npos,
+                  read.status().message());
+  }
+  CHECK(fields > 50);
+  const auto refused = [&](const char* pointer, const Json& value) {
+    Json damaged = whole;
+    damaged[Json::json_pointer(pointer)] = value;
+    return read_session(damaged.dump()).status().message();
+  };
+  CHECK(refused("/cores", 1e30).find("cores is 1e+30; expected a whole number") !=
+        std::string::npos);
+  CHECK(refused("/processes/0/pid", int64_t{1} << 40).find("processes[0].pid is") !=
+        std::string::npos);
+  Json damaged = whole;
+  damaged.erase("ending");
+  CHECK(read_session(damaged.dump()).status().message().find("ending is missing") !=
+        std::string::npos);
+}
+
 }  // namespace tracefire::inject

@@ -5,8 +5,6 @@
 
 #include <atomic>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <sstream>
 #include <thread>
@@ -46,34 +44,17 @@ int see(const Options& options, const Console& console, CheckResult* result) {
   if (options.no_tests) words.push_back("--no-tests");
   if (!options.framework.empty()) words.push_back("--framework=" + options.framework);
   std::ostringstream out, talk;
-  const int status = doctor::doctor_main(words, out, talk);
+  std::vector<doctor::ProductTrial> products;
+  const int status = doctor::doctor_main(words, out, talk, {}, &products);
   result->doctor = parsed(out.str());
   if (status == kWrongUsage) {
     throw UsageError{result->doctor.value("summary", std::string("the doctor gave no answer"))};
   }
-  return status;
-}
-
-/// The doctor's "Edition of 5000x5000 in PyTorch 2.9.0 (/venv): 51.20 TFLOP/s on cuda:0."
-std::optional<MatmulTrial> trial_of(const std::string& line) {
-  constexpr std::string_view kBegin = "Edition of 5000x5000 in ";
-  const size_t colon = line.find("): ");
-  if (line.rfind(kBegin, 0) != 0 || colon == std::string::npos) return std::nullopt;
-  MatmulTrial trial;
-  trial.framework = line.substr(kBegin.size(), colon + 1 - kBegin.size());
-  const std::string answer = line.substr(colon + 3);
-  constexpr std::string_view kUnit = " TFLOP/s on ";
-  const size_t unit = answer.find(kUnit);
-  const double rate = unit == std::string::npos ? 0 : std::atof(answer.c_str());
-  if (rate <= 0 || answer.size() < unit + kUnit.size() + 1) {
-    trial.problem = answer.substr(0, answer.find_last_not_of('.') + 1);
-    return trial;
+  for (const doctor::ProductTrial& product : products) {
+    result->products.push_back({product.framework, product.device, "", product.problem,
+                                product.flops_per_second, peak_of(product.device)});
   }
-  trial.flops_per_second = rate * 1e12;
-  trial.device = answer.substr(unit + kUnit.size());
-  if (trial.device.back() == '.') trial.device.pop_back();
-  trial.peak = peak_of(trial.device);
-  return trial;
+  return status;
 }
 
 /// The product in a process of its own, whose memory on the GPU is gone when the program runs.
@@ -105,12 +86,7 @@ MatmulTrial try_matmul_apart(const std::string& version) {
 void observe(const Options& options, const Context& context, CheckResult* result) {
   if (!options.no_tests && edition().try_matmul != nullptr) {
     if (!options.quiet) context.console.say("2 of 3: computing a matrix product of 5000 x 5000");
-    result->products.push_back(try_matmul_apart(context.build.version));
-  }
-  if (!result->doctor.contains("inventory")) return;
-  for (const Json& line : result->doctor["inventory"]) {
-    if (!line.is_string()) continue;
-    if (const auto trial = trial_of(line.get<std::string>())) result->products.push_back(*trial);
+    result->products.insert(result->products.begin(), try_matmul_apart(context.build.version));
   }
 }
 
@@ -209,42 +185,20 @@ class Watch {
   std::map<int, monitor::Gpu> last_;
 };
 
-/// A folder that is gone afterwards.
-class PrivateFolder {
- public:
-  PrivateFolder() : path_(inject::make_folder("").value()) {}
-  ~PrivateFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  PrivateFolder(const PrivateFolder&) = delete;
-  PrivateFolder& operator=(const PrivateFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  const std::string path_;
-};
-
 int monitor_program(const Options& options, const Context& context, CheckResult* result) {
   if (!options.quiet) context.console.say("3 of 3: running the program, recorded and monitored");
-  const PrivateFolder folder;
   inject::ProveRequest request;
   request.command = options.command;
-  request.out = folder.path() + "/proof";
   request.require = options.require;
   request.quiet = true;
+  request.own_stdout = !options.json;
   request.version = context.build.version;
   request.commit = context.build.commit;
-  int status = 0;
-  {
-    Watch watch;
-    status = inject::prove(request);
-    watch.take(result);
-  }
-  std::ifstream file(request.out + "/report.json", std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  result->proof = parsed(text.str());
+  std::string proof;
+  Watch watch;
+  const int status = inject::prove(request, &proof);
+  watch.take(result);
+  result->proof = parsed(proof);
   return status;
 }
 
@@ -258,7 +212,10 @@ int run(Context& context, const Options& options) {
     result.exit_status = monitor_program(options, context, &result);
   }
   if (options.html) {
-    inject::write_private(*options.html, check_html(result)).throw_if_error();
+    const Status written = inject::write_private(*options.html, check_html(result));
+    // A program has ended and its status is not lost.
+    if (options.command.empty()) written.throw_if_error();
+    if (!written.ok()) context.console.say(written.str(), "tracefire check: the page is lost: ");
   }
   if (options.json) context.print(check_json(context, result));
   if (options.quiet || options.json) return result.exit_status;
@@ -300,7 +257,9 @@ Command check_command() {
       "Without a program the page goes to standard output and the exit status is the doctor's: 0 "
       "gpu-ok, 1 gpu-broken, 3 gpu-degraded, 4 cpu-only. With one, the program keeps standard "
       "output, the page goes to standard error, and the exit status is the program's own, 126, 127 "
-      "or 128 + n as with `tracefire prove`. Without a GPU the program runs all the same."};
+      "or 128 + n as with `tracefire prove`. With --json stdout is one JSON document and nothing "
+      "else: what the program prints there goes to stderr. Without a GPU the program runs all the "
+      "same."};
   command.examples = {{"tracefire check", "This machine, and where a matrix product runs."},
                       {"tracefire check --html check.html -- python train.py --epochs 1",
                        "Everything about a run, kept as a page."},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <exception>
+#include <limits>
 
 #include "core/base/settings.h"
 #include "core/base/text.h"
@@ -318,6 +319,10 @@ CLI::Option* add_number(CLI::App& app, const std::string& name, int64_t& target,
     const char* end = given.data() + given.size();
     int64_t value = 0;
     const auto [stop, failure] = std::from_chars(given.data(), end, value);
+    if (failure == std::errc::result_out_of_range && stop == end && given[0] != '-') {
+      wrong_usage(name, " was given '", printable(given), "'. A whole number from ", least, " to ",
+                  std::numeric_limits<int64_t>::max(), " was expected.");
+    }
     if (failure != std::errc() || stop != end || value < least) {
       const bool huge = failure == std::errc::result_out_of_range;
       wrong_usage(name, " was given '", printable(given), "'. A ", huge ? "64-bit " : "",

@@ -237,9 +237,12 @@ void read_faults(std::vector<std::string> kinds, Snapshot* out) {
 /// What is wrong with a document of one of our schemas, "" where it can be compared.
 std::string schema_problem(const Document& document) {
   const std::string& schema = document.schema;
+  const bool known = schema == "tracefire.doctor/1" || schema == "tracefire.manifest/1";
+  if (schema == "tracefire.doctor/1" && document.verdict == "unknown")
+    return "is a report without a result";
+  if (known && !document.problem.empty()) return "is a damaged " + schema + ": " + document.problem;
+  if (schema == "tracefire.doctor/1") return "";
   if (schema.rfind("tracefire.", 0) != 0 || schema == "tracefire.manifest/1") return "";
-  if (schema == "tracefire.doctor/1")
-    return document.verdict == "unknown" ? "is a report without a result" : "";
   if (schema.rfind("tracefire.doctor/", 0) == 0 || schema.rfind("tracefire.manifest/", 0) == 0)
     return "is of the schema " + schema +
            ", which this program does not read; it reads tracefire.doctor/1 and "

@@ -71,7 +71,8 @@ int run_diff(const Options& options, const Data& data, std::ostream& out, std::o
   return found.empty() ? 0 : 1;
 }
 
-int run(const Options& options, std::ostream& out, std::ostream& err) {
+int run(const Options& options, std::ostream& out, std::ostream& err,
+        std::vector<ProductTrial>* products) {
   Data data;
   if (!options.data.empty()) {
     std::string text, problem = read_text(options.data, &text);
@@ -107,6 +108,7 @@ int run(const Options& options, std::ostream& out, std::ostream& err) {
   LiveResults live;
   if (root.live() && options.live_tests) {
     live = run_live_tests(root, survey, options.framework);
+    if (products != nullptr) *products = live.products;
     if (!live.errors.empty()) {
       survey.machine.log += "\n" + live.errors;
       log_facts(survey.machine, data, &survey.facts);
@@ -121,12 +123,12 @@ int run(const Options& options, std::ostream& out, std::ostream& err) {
 }  // namespace
 
 int doctor_main(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err,
-                const text::Look& look) {
+                const text::Look& look, std::vector<ProductTrial>* products) {
   Options options = parse_options(arguments);
   options.look = look;
   try {
     if (!options.error.empty()) return refuse(options, options.error, out, err);
-    return run(options, out, err);
+    return run(options, out, err, products);
   } catch (const std::exception& problem) {
     return refuse(options, std::string("The examination ended early: ") + problem.what(), out, err);
   }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/inject/escape.h"
+#include "tools/inject/field.h"
 #include "tools/inject/record_format.h"
 
 namespace tracefire::inject {
@@ -20,27 +21,35 @@ constexpr size_t kMostSymbols = 64;
 constexpr size_t kMostParts = 4096;
 constexpr char kSchema[] = "tracefire.ops/1";
 
-std::string text(const Json& from, const char* name) {
-  return printable(from.value(name, std::string()), 512);
+std::string text(const Field& from, const char* name) {
+  return from.has(name) ? printable(from[name].as<std::string>(), 512) : "";
 }
 
-/// Figures that are no numbers or beyond all bounds are 0.
-double figure(const Json& from, const char* name) {
-  const double value = from.value(name, 0.0);
+/// Figures that are beyond all bounds are 0.
+double figure(const Field& from, const char* name) {
+  const double value = from.has(name) ? from[name].as<double>() : 0;
   return std::isfinite(value) && value > 0 && value < 1e30 ? value : 0;
 }
 
-uint64_t count(const Json& from, const char* name) {
+uint64_t count(const Field& from, const char* name) {
   const double value = figure(from, name);
-  return value < 9e18 ? static_cast<uint64_t>(from.value(name, uint64_t{0})) : 0;
+  return value < 9e18 ? static_cast<uint64_t>(from.json().value(name, uint64_t{0})) : 0;
 }
 
-int64_t rank(const Json& from, const char* name) {
-  const auto value = from.value(name, int64_t{-1});
+int64_t rank(const Field& from, const char* name) {
+  const auto value = from.has(name) ? from[name].as<int64_t>() : -1;
   return value >= 0 && value < 1 << 24 ? value : -1;
 }
 
-OpRow read_row(const Json& from) {
+bool flag(const Field& from, const char* name) { return from.has(name) && from[name].as<bool>(); }
+
+/// At most `most` members of a list.
+template <class Take>
+void each(const Field& list, size_t most, Take take) {
+  for (size_t i = 0; i < std::min(list.size(), most); ++i) take(list.at(i));
+}
+
+OpRow read_row(const Field& from) {
   OpRow row;
   row.op = text(from, "op");
   row.layer = text(from, "layer");
@@ -53,29 +62,28 @@ OpRow read_row(const Json& from) {
   row.runs = count(from, "runs");
   row.flops = figure(from, "flops");
   row.bytes = figure(from, "bytes");
-  for (const Json& symbol : from.at("symbols")) {
-    if (row.symbols.size() == kMostSymbols) break;
-    row.symbols.push_back(symbol.get<std::string>().substr(0, 1024));
-  }
-  const auto told = from.find("launches");  // records of earlier releases have none
-  for (size_t i = 0; told != from.end() && i < std::min(told->size(), row.symbols.size()); ++i) {
-    row.launches.push_back(std::min(told->at(i).get<uint64_t>(), row.runs));
-  }
+  each(from["symbols"], kMostSymbols, [&](const Field& symbol) {
+    row.symbols.push_back(symbol.as<std::string>().substr(0, 1024));
+  });
+  if (from.has("launches"))  // records of earlier releases have none
+    each(from["launches"], row.symbols.size(), [&](const Field& told) {
+      row.launches.push_back(std::min(told.as<uint64_t>(), row.runs));
+    });
   return row;
 }
 
-OpRecords read(const Json& json) {
+OpRecords read(const Field& json) {
   OpRecords r;
   r.pid = static_cast<uint32_t>(count(json, "pid"));
   r.parent = static_cast<uint32_t>(count(json, "parent"));
-  r.host = json.value("host", "").substr(0, 128);
+  r.host = text(json, "host").substr(0, 128);
   r.rank = rank(json, "rank");
   r.ranks = rank(json, "ranks");
   r.local_rank = rank(json, "local_rank");
   r.begun_ns = count(json, "begun_ns");
   r.wall_ns = count(json, "wall_ns");
   r.cpu_ns = count(json, "cpu_ns");
-  r.clean_end = json.value("clean_end", false);
+  r.clean_end = flag(json, "clean_end");
   r.verdict = text(json, "verdict");
   r.gpu_flops = figure(json, "gpu_flops");
   r.cpu_flops = figure(json, "cpu_flops");
@@ -84,22 +92,17 @@ OpRecords read(const Json& json) {
   r.waits = count(json, "synchronizations");
   r.bytes_in = count(json, "copied_to_device_bytes");
   r.bytes_out = count(json, "copied_to_host_bytes");
-  r.crowded = json.value("crowded", false);
-  for (const Json& p : json.at("programs")) {
-    if (r.programs.size() == kMostPrograms) break;
+  r.crowded = flag(json, "crowded");
+  each(json["programs"], kMostPrograms, [&](const Field& p) {
     r.programs.push_back({text(p, "name"), count(p, "runs"), count(p, "graph_launches"),
                           static_cast<int64_t>(count(p, "host_ns")),
                           static_cast<int64_t>(count(p, "longest_ns"))});
-  }
+  });
   r.part_ns = count(json, "part_ns");
-  for (const Json& part : json.at("parts")) {
-    if (r.parts.size() == kMostParts) break;
-    r.parts.push_back(static_cast<uint64_t>(std::max<int64_t>(part.get<int64_t>(), 0)));
-  }
-  for (const Json& row : json.at("rows")) {
-    if (r.rows.size() == kMostRows) break;
-    r.rows.push_back(read_row(row));
-  }
+  each(json["parts"], kMostParts, [&](const Field& part) {
+    r.parts.push_back(static_cast<uint64_t>(std::max<int64_t>(part.as<int64_t>(), 0)));
+  });
+  each(json["rows"], kMostRows, [&](const Field& row) { r.rows.push_back(read_row(row)); });
   return r;
 }
 
@@ -126,12 +129,14 @@ Result<OpRecords> parse_op_records(std::string_view bytes) {
     if (!json.is_object() || json.value("schema", "") != kSchema) {
       return error(ErrorCode::kBadFile, "no ", kSchema);
     }
-    OpRecords records = read(json);
+    OpRecords records = read(Field(json));
     if (records.verdict != "on-gpu" && records.verdict != "partly-on-gpu" &&
         records.verdict != "on-cpu") {
       return error(ErrorCode::kBadFile, "its verdict is none: ", records.verdict);
     }
     return records;
+  } catch (const FieldProblem& problem) {
+    return error(ErrorCode::kBadFile, "damaged: ", printable(problem.what(), 200));
   } catch (const nlohmann::json::exception& problem) {
     return error(ErrorCode::kBadFile, "damaged: ", printable(problem.what(), 200));
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tools/inject/escape.h"
+#include "tools/inject/field.h"
 
 namespace tracefire::inject {
 namespace {
@@ -20,11 +21,16 @@ template <class T>
 void make_safe(T&) {}
 
 template <class T>
-void get(const Json& from, const char* name, T& to) {
-  const auto found = from.find(name);
-  if (found == from.end()) return;
-  to = found->get<T>();
+void get(const Field& from, const char* name, T& to) {
+  if (!from.has(name)) return;
+  from[name].read(to);
   make_safe(to);
+}
+
+/// At most `most` members of a list.
+template <class Take>
+void each(const Field& list, size_t most, Take take) {
+  for (size_t i = 0; i < std::min(list.size(), most); ++i) take(list.at(i));
 }
 
 Json columns(const std::vector<Sample>& samples) {
@@ -53,30 +59,29 @@ Json columns(const std::vector<Sample>& samples) {
   return out;
 }
 
-void read_columns(const Json& from, std::vector<Sample>& samples) {
-  const size_t count = std::min(from.at("at_ns").size(), kMostRows);
+void read_columns(const Field& from, std::vector<Sample>& samples) {
+  const size_t count = std::min(from["at_ns"].size(), kMostRows);
   samples.resize(count);
   for (size_t i = 0; i < count; ++i) {
-    samples[i].at_ns = from.at("at_ns").at(i).get<int64_t>();
-    samples[i].cpu_ns = from.at("cpu_ns").at(i).get<int64_t>();
-    samples[i].resident = from.at("resident").at(i).get<int64_t>();
-    samples[i].processes = from.at("processes").at(i).get<int>();
+    from["at_ns"].at(i).read(samples[i].at_ns);
+    from["cpu_ns"].at(i).read(samples[i].cpu_ns);
+    from["resident"].at(i).read(samples[i].resident);
+    from["processes"].at(i).read(samples[i].processes);
   }
-  const Json& gpus = from.at("gpus");
-  for (size_t g = 0; g < std::min<size_t>(gpus.size(), 64); ++g) {
+  each(from["gpus"], 64, [&](const Field& gpu) {
     for (size_t i = 0; i < count; ++i) {
-      const Json& row = gpus.at(g).at(i);
+      const Field row = gpu.at(i);
       GpuSample one;
-      one.busy_percent = row.at(0).get<int>();
-      one.memory_used = row.at(1).get<int64_t>();
-      one.tree_memory = row.at(2).get<int64_t>();
-      one.sm_mhz = row.at(3).get<int>();
-      one.celsius = row.at(4).get<int>();
-      one.milliwatts = row.at(5).get<int>();
-      one.throttle = row.at(6).get<uint64_t>();
+      row.at(0).read(one.busy_percent);
+      row.at(1).read(one.memory_used);
+      row.at(2).read(one.tree_memory);
+      row.at(3).read(one.sm_mhz);
+      row.at(4).read(one.celsius);
+      row.at(5).read(one.milliwatts);
+      row.at(6).read(one.throttle);
       samples[i].gpus.push_back(one);
     }
-  }
+  });
 }
 
 Json process_json(const ProcessSeen& p) {
@@ -96,7 +101,7 @@ Json process_json(const ProcessSeen& p) {
           {"swapped_peak", p.swapped_peak}};
 }
 
-ProcessSeen read_process(const Json& from) {
+ProcessSeen read_process(const Field& from) {
   ProcessSeen p;
   get(from, "pid", p.pid);
   get(from, "parent", p.parent);
@@ -115,57 +120,58 @@ ProcessSeen read_process(const Json& from) {
   return p;
 }
 
-void read_into(const Json& json, Session& s) {
+void read_into(const Field& json, Session& s) {
   get(json, "command", s.command);
   get(json, "host", s.host);
   get(json, "cores", s.cores);
   get(json, "started_ns", s.started_ns);
   get(json, "wall_ns", s.wall_ns);
-  const Json& ending = json.at("ending");
-  get(ending, "status", s.ending.status);
+  const Field ending = json["ending"];
+  // Null where nobody could know it.
+  s.ending.known = !ending.has("status") || !ending["status"].json().is_null();
+  if (s.ending.known) get(ending, "status", s.ending.status);
+  get(ending, "over", s.ending.over);
   get(ending, "signal", s.ending.signal);
   get(ending, "start_error", s.ending.start_error);
   get(ending, "user_ns", s.ending.user_ns);
   get(ending, "system_ns", s.ending.system_ns);
   get(ending, "resident_peak", s.ending.resident_peak);
-  for (const auto& [name, value] : json.at("environment").items()) {
-    s.environment[printable(name)] = printable(value.get<std::string>(), 4096);
+  const Field environment = json["environment"];
+  if (!environment.json().is_object()) environment.wrong("an object");
+  for (const auto& [name, value] : environment.json().items()) {
+    s.environment[printable(name)] = printable(environment[name].as<std::string>(), 4096);
   }
   get(json, "version", s.version);
-  if (const auto known = json.find("manifest"); known != json.end() && known->is_object()) {
-    if (known->value("schema", "") == "tracefire.manifest/1") s.manifest = *known;
+  if (json.has("manifest") && json["manifest"].has("schema")) {
+    const Field known = json["manifest"];
+    if (known["schema"].as<std::string>() == "tracefire.manifest/1") s.manifest = known.json();
   }
   get(json, "tracing", s.tracing);
   get(json, "nvml_problem", s.nvml_problem);
   get(json, "gpu_problem", s.gpu_problem);
   get(json, "driver_version", s.driver_version);
-  for (const Json& g : json.at("gpus")) {
+  each(json["gpus"], 64, [&](const Field& g) {
     GpuSeen seen;
     get(g, "name", seen.name);
     get(g, "uuid", seen.uuid);
     get(g, "memory", seen.memory);
     get(g, "max_sm_mhz", seen.max_sm_mhz);
     s.gpus.push_back(seen);
-    if (s.gpus.size() == 64) break;
-  }
-  read_columns(json.at("samples"), s.samples);
-  for (const Json& p : json.at("processes")) {
-    s.processes.push_back(read_process(p));
-    if (s.processes.size() == kMostRows) break;
-  }
+  });
+  read_columns(json["samples"], s.samples);
+  each(json["processes"], kMostRows,
+       [&](const Field& p) { s.processes.push_back(read_process(p)); });
   get(json, "processes_left_out", s.processes_left_out);
   get(json, "elsewhere", s.elsewhere);
-  if (const auto others = json.find("others"); others != json.end()) {
-    for (const Json& o : *others) {
+  if (json.has("others"))
+    each(json["others"], Sampler::kMostOthers, [&](const Field& o) {
       OtherSeen seen;
       get(o, "pid", seen.pid);
       get(o, "gpu", seen.gpu);
       get(o, "name", seen.name);
       get(o, "memory_peak", seen.memory_peak);
       s.others.push_back(seen);
-      if (s.others.size() == Sampler::kMostOthers) break;
-    }
-  }
+    });
   get(json, "swapped_in", s.paging.swapped_in);
   get(json, "swapped_out", s.paging.swapped_out);
   get(json, "notes", s.notes);
@@ -203,7 +209,8 @@ Json to_json(const Session& s) {
           {"started_ns", s.started_ns},
           {"wall_ns", s.wall_ns},
           {"ending",
-           {{"status", s.ending.status},
+           {{"status", s.ending.known ? Json(s.ending.status) : Json()},
+            {"over", s.ending.over},
             {"signal", s.ending.signal},
             {"start_error", printable(s.ending.start_error)},
             {"user_ns", s.ending.user_ns},
@@ -236,8 +243,10 @@ Result<Session> read_session(std::string_view text) {
       return error(ErrorCode::kBadFile, "session.json is no ", kSchema);
     }
     Session session;
-    read_into(json, session);
+    read_into(Field(json), session);
     return session;
+  } catch (const FieldProblem& problem) {
+    return error(ErrorCode::kBadFile, "session.json is damaged: ", printable(problem.what(), 200));
   } catch (const nlohmann::json::exception& problem) {
     return error(ErrorCode::kBadFile, "session.json is damaged: ", printable(problem.what(), 200));
   }

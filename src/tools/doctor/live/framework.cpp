@@ -8,6 +8,7 @@
 #include "tools/doctor/live/child.h"
 #include "tools/doctor/live/trial.h"
 #include "tools/doctor/text.h"
+#include "tools/text/redact.h"
 
 namespace tracefire::doctor {
 
@@ -106,16 +107,19 @@ void try_one(const Survey& survey, const Surveyed& surveyed, const Framework& fw
              LiveResults* out) {
   std::string python = surveyed.env.interpreter;
   if (python.empty() || python[0] != '/') python = "/usr/bin/" + python;
-  std::string name =
-      "Product of 5000x5000 in " + fw.product + " " + fw.version + " (" + surveyed.env.prefix + ")";
-  if (::access(python.c_str(), X_OK) != 0) {
-    out->lines.push_back(name + ": left out, because " + python + " is not there.");
-    return;
-  }
+  ProductTrial trial;
+  trial.framework = fw.product + " " + fw.version + " (" + surveyed.env.prefix + ")";
+  const std::string name = "Product of 5000x5000 in " + trial.framework;
+  auto told = [&](const std::string& problem) {
+    trial.problem = printable(text::redacted(problem));
+    out->lines.push_back(name + ": " + problem + ".");
+    out->products.push_back(trial);
+  };
+  if (::access(python.c_str(), X_OK) != 0)
+    return told("left out, because " + python + " is not there");
   if (::geteuid() == 0 && (!trusted_file(python) || !trusted_file(fw.site))) {
-    out->lines.push_back(name + ": left out, because another user could have changed " +
-                         surveyed.env.prefix + " and the doctor runs as root.");
-    return;
+    return told("left out, because another user could have changed " + surveyed.env.prefix +
+                " and the doctor runs as root");
   }
   ChildResult child = run_program({python, "-I", "-c", std::string(kCommon) + program_of(fw.id)},
                                   variables(survey.machine), kFrameworkSeconds);
@@ -128,6 +132,9 @@ void try_one(const Survey& survey, const Surveyed& surveyed, const Framework& fw
       result["tflops"].is_number()) {
     char rate[32];
     std::snprintf(rate, sizeof rate, "%.2f", result["tflops"].get<double>());
+    trial.flops_per_second = result["tflops"].get<double>() * 1e12;
+    trial.device = printable(text_of(result, "device"), 200);
+    out->products.push_back(trial);
     out->lines.push_back(name + ": " + rate + " TFLOP/s on " + text_of(result, "device") + ".");
     if (fw.build == Build::kGpu && contains_word(text_of(result, "device"), "cpu"))
       add_finding(survey, surveyed, fw, name + " ran on the CPU.", out);
@@ -137,9 +144,7 @@ void try_one(const Survey& survey, const Surveyed& surveyed, const Framework& fw
   for (std::string_view line : lines_of(child.output))
     if (!trim(line).empty()) last = std::string(trim(line));
   std::string trouble = child.trouble(kFrameworkSeconds);
-  out->lines.push_back(name + ": failed, " +
-                       (trouble.empty() ? (last.empty() ? "its process failed" : last) : trouble) +
-                       ".");
+  told("failed, " + (trouble.empty() ? (last.empty() ? "its process failed" : last) : trouble));
   add_finding(survey, surveyed, fw, out->lines.back(), out);
   out->errors +=
       child.output.substr(child.output.size() - std::min<size_t>(child.output.size(), 65536)) +

@@ -3,6 +3,7 @@
 // What only a running machine tells: its devices' state, and whether they compute.
 #pragma once
 
+#include "tools/doctor/doctor.h"
 #include "tools/doctor/survey.h"
 
 namespace tracefire::doctor {
@@ -13,7 +14,8 @@ void add_live_facts(const Root& root, const Data& data, Machine* machine);
 struct LiveResults {
   std::vector<std::string> lines;  ///< a sentence for each trial
   std::vector<Finding> findings;   ///< an error for each that failed
-  std::string errors;              ///< the driver's words, for the rules that read logs
+  std::vector<ProductTrial> products;
+  std::string errors;  ///< the driver's words, for the rules that read logs
 };
 /// Tries the GPU out, each trial in a limited process of its own: driver start, allocation, copies,
 /// a kernel, a product, a convolution, memory bandwidth, and a product in each framework.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/doctor/read/document.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace tracefire::doctor {
@@ -44,6 +45,148 @@ void flatten(const Json& value, const std::string& path, int depth, Document* ou
   out->values.emplace_back(path, text);
 }
 
+enum Kind : unsigned {
+  kText = 1,
+  kNull = 2,
+  kNumber = 4,
+  kWhole = 8,
+  kFlag = 16,
+  kList = 32,
+  kObject = 64
+};
+
+/// A field of a schema: its path with "*" for each member of a list, what it may be, and the words
+/// that are allowed where it is one of few.
+struct Field {
+  const char* path;
+  unsigned kinds;
+  std::vector<std::string_view> words;
+  bool needed = false;
+};
+
+bool is_of(const Json& value, unsigned kinds) {
+  return ((kinds & kText) != 0 && value.is_string()) || ((kinds & kNull) != 0 && value.is_null()) ||
+         ((kinds & kNumber) != 0 && value.is_number()) ||
+         ((kinds & kWhole) != 0 && value.is_number_unsigned()) ||
+         ((kinds & kFlag) != 0 && value.is_boolean()) ||
+         ((kinds & kList) != 0 && value.is_array()) ||
+         ((kinds & kObject) != 0 && value.is_object());
+}
+
+std::string expected(const Field& field) {
+  std::string out;
+  for (std::string_view word : field.words) out += (out.empty() ? "" : ", ") + std::string(word);
+  if (!out.empty()) return "one of " + out;
+  for (const auto& [kind, name] : {std::pair<unsigned, const char*>{kText, "text"},
+                                   {kNumber, "a number"},
+                                   {kWhole, "a whole number, 0 or more"},
+                                   {kFlag, "true or false"},
+                                   {kList, "a list"},
+                                   {kObject, "an object"},
+                                   {kNull, "null"}})
+    if ((field.kinds & kind) != 0) out += (out.empty() ? "" : " or ") + std::string(name);
+  return out;
+}
+
+/// The first trouble with a field, "" where there is none. `rest` is what of its path is left.
+std::string trouble(const Json& value, const Field& field, std::string_view rest,
+                    const std::string& name) {
+  if (rest.empty()) {
+    bool right = is_of(value, field.kinds);
+    if (right && value.is_string() && !field.words.empty())
+      right = std::find(field.words.begin(), field.words.end(), value.get<std::string>()) !=
+              field.words.end();
+    if (right) return "";
+    std::string shown = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    if (shown.size() > 60) shown = shown.substr(0, 60) + " …";
+    return name + " is " + shown + "; expected " + expected(field);
+  }
+  const size_t dot = rest.find('.');
+  const std::string_view step = rest.substr(0, dot);
+  const std::string_view after = dot == rest.npos ? "" : rest.substr(dot + 1);
+  if (step == "*") {  // its being a list is another field's matter
+    for (size_t i = 0; value.is_array() && i < std::min(value.size(), kMaxValues); ++i)
+      if (std::string found = trouble(value[i], field, after, name + "[" + std::to_string(i) + "]");
+          !found.empty())
+        return found;
+    return "";
+  }
+  if (!value.is_object()) return "";
+  const std::string inner = (name.empty() ? "" : name + ".") + std::string(step);
+  auto member = value.find(std::string(step));
+  if (member == value.end())
+    return field.needed ? inner + " is missing; expected " + expected(field) : "";
+  return trouble(*member, field, after, inner);
+}
+
+const std::vector<Field>& report_fields() {
+  static const std::vector<Field> kFields = {
+      {"verdict", kText, {"gpu-ok", "gpu-broken", "gpu-degraded", "cpu-only", "unknown"}, true},
+      {"summary", kText, {}, true},
+      {"inventory", kList, {}, true},
+      {"inventory.*", kText, {}},
+      {"findings", kList, {}, true},
+      {"findings.*", kObject, {}},
+      {"findings.*.kind", kText, {}, true},
+      {"findings.*.severity", kText, {"error", "warning", "info"}, true},
+      {"findings.*.confidence", kNumber, {}, true},
+      {"findings.*.evidence", kList, {}, true},
+      {"findings.*.evidence.*", kText, {}},
+      {"findings.*.fix", kText, {}, true}};
+  return kFields;
+}
+
+/// A manifest of an earlier release may lack some.
+const std::vector<Field>& manifest_fields() {
+  static const std::vector<Field> kFields = {
+      {"time", kText, {}},
+      {"tracefire", kObject, {}},
+      {"tracefire.version", kText, {}},
+      {"tracefire.commit", kText | kNull, {}},
+      {"platform", kObject, {}},
+      {"platform.system", kText | kNull, {}},
+      {"platform.kernel", kText, {}},
+      {"platform.machine", kText, {}},
+      {"platform.processor", kText | kNull, {}},
+      {"platform.instructions", kText | kNull, {}},
+      {"platform.memory_bytes", kWhole, {}},
+      {"python", kObject | kNull, {}},
+      {"python.version", kText, {}},
+      {"python.keras", kText | kNull, {}},
+      {"python.numpy", kText | kNull, {}},
+      {"driver", kText | kNull, {}},
+      {"driver_cuda", kText | kNull, {}},
+      {"gpus", kList, {}},
+      {"gpus.*", kObject, {}},
+      {"gpus.*.device", kText | kNull, {}},
+      {"gpus.*.name", kText, {}},
+      {"gpus.*.capability", kText | kNull, {}},
+      {"gpus.*.memory_bytes", kWhole, {}},
+      {"gpus.*.uuid", kText | kNull, {}},
+      {"why_no_gpu", kText | kNull, {}},
+      {"libraries", kList, {}},
+      {"libraries.*", kObject, {}},
+      {"libraries.*.name", kText, {}},
+      {"libraries.*.version", kText | kNull, {}},
+      {"libraries.*.path", kText, {}},
+      {"libraries.*.origin", kText, {}},
+      {"libraries.*.in_use", kFlag, {}},
+      {"seed", kWhole | kNull, {}},
+      {"precision", kText, {"tf32", "highest", "highest, tf32"}},
+      {"settings", kList, {}},
+      {"settings.*", kObject, {}},
+      {"settings.*.name", kText, {}},
+      {"settings.*.value", kText, {}},
+      {"settings.*.source", kText, {"system file", "user file", "environment", "flag", "call"}}};
+  return kFields;
+}
+
+std::string first_trouble(const Json& document, const std::vector<Field>& fields) {
+  for (const Field& field : fields)
+    if (std::string found = trouble(document, field, field.path, ""); !found.empty()) return found;
+  return "";
+}
+
 }  // namespace
 
 bool too_deep(std::string_view text) {
@@ -72,6 +215,7 @@ std::optional<Document> parse_document(std::string_view text) {
   Document out;
   out.schema = text_of(parsed, "schema");
   if (out.schema.rfind("tracefire.doctor/", 0) == 0) {
+    out.problem = first_trouble(parsed, report_fields());
     out.verdict = text_of(parsed, "verdict");
     if (parsed.contains("inventory") && parsed["inventory"].is_array())
       for (const Json& line : parsed["inventory"])
@@ -84,6 +228,7 @@ std::optional<Document> parse_document(std::string_view text) {
           out.faults.push_back(text_of(finding, "kind"));
     return out;
   }
+  if (out.schema == "tracefire.manifest/1") out.problem = first_trouble(parsed, manifest_fields());
   flatten(parsed, "", 0, &out);
   return out;
 }

@@ -12,6 +12,9 @@
 namespace tracefire::doctor {
 
 struct Document {
+  /// What of a document of ours is not as its schema says, with the field's name: "verdict is
+  /// \"fine\"; expected …"; "" where nothing is.
+  std::string problem;
   std::string schema;   ///< "tracefire.doctor/1", "tracefire.manifest/1", "" where it names none
   std::string verdict;  ///< a report's
   std::vector<std::string> inventory;  ///< a report's sentences
