@@ -68,6 +68,30 @@ def test_bash_offers_files_with_blanks(complete, tmp_path):
     assert complete("--write-manual", "a") == ["a folder"]
 
 
+RUNNERS = ("check", "demo", "profile", "prove")
+
+
+@pytest.fixture
+def here(tmp_path):
+    """A folder with a program of its own, first in PATH, and a script."""
+    program = tmp_path / "trainer-of-mine"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    (tmp_path / "train-it.py").touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", RUNNERS)
+def test_bash_offers_programs_and_their_files_after_the_dashes(cli, complete, here, command):
+    cli.env["PATH"] = f"{here}:{cli.env.get('PATH', '/usr/bin:/bin')}"
+    assert complete(command, "") == ["--"]
+    assert complete(command, "--", "trainer-o") == ["trainer-of-mine"]
+    assert complete(command, "--", "python", "train-") == ["train-it.py"]
+    # Options there are the program's own, whatever their name.
+    assert complete(command, "--", "python", "train-it.py", "--color", "") != ["auto", "always", "never"]
+    assert complete("doctor", "--env", "thr") == [], "variables of any name, not settings"
+
+
 def test_bash_completes_interactively(cli, tmp_path):
     """A person's shell: Tab after `tracefire dev`."""
     script = tmp_path / "completion"
@@ -111,6 +135,31 @@ def test_zsh_offers_commands_options_and_values(cli, tmp_path):
         assert word in done.stdout, done.stdout
 
 
+def test_zsh_offers_programs_and_their_files_after_the_dashes(cli, here):
+    if not shutil.which("zsh"):
+        pytest.skip("no zsh here")
+    (here / "_tracefire").write_text(cli("completion", "zsh").out)
+    program = (
+        "zmodload zsh/zpty\n"
+        "zpty z zsh -f -i\n"
+        f"zpty -w z 'PS1=; fpath=({here} $fpath); autoload -Uz compinit; compinit -u -D; setopt no_list_beep'\n"
+        "sleep 1\n"
+        "zpty -w -n z $'tracefire prove -- trainer-o\\t'\n"
+        "sleep 1\n"
+        "zpty -w -n z $'train-\\t'\n"
+        "for i in {1..40}; do\n"
+        "  sleep 0.25; while zpty -r -t z more; do text+=$more; done\n"
+        "  [[ $text == *train-it.py* ]] && break\n"
+        "done\n"
+        "print -r -- $text\n"
+    )
+    env = {**cli.env, "PATH": f"{here}:{cli.env.get('PATH', '/usr/bin:/bin')}"}
+    done = subprocess.run(
+        ["zsh", "-f", "-c", program], capture_output=True, text=True, timeout=30, env=env, cwd=here
+    )
+    assert "trainer-of-mine" in done.stdout and "train-it.py" in done.stdout, done.stdout
+
+
 def test_fish_offers_commands_options_and_values(cli, tmp_path):
     if not shutil.which("fish"):
         pytest.skip("no fish here")
@@ -128,6 +177,27 @@ def test_fish_offers_commands_options_and_values(cli, tmp_path):
     assert "--json" in offered("tracefire devices --")
     assert sorted(offered("tracefire devices --color ")) == ["always", "auto", "never"]
     assert "TF-E0101" in offered("tracefire explain ")
+
+
+def test_fish_offers_programs_and_their_files_after_the_dashes(cli, here):
+    if not shutil.which("fish"):
+        pytest.skip("no fish here")
+    path = here / "completion.fish"
+    path.write_text(cli("completion", "fish").out)
+    env = {**cli.env, "PATH": f"{here}:{cli.env.get('PATH', '/usr/bin:/bin')}"}
+
+    def offered(line):
+        done = subprocess.run(
+            ["fish", "-N", "-c", f"source {path}; complete -C '{line}'"],
+            capture_output=True, text=True, timeout=30, env=env, cwd=here,
+        )  # fmt: skip
+        assert done.stderr == ""
+        return [entry.split("\t")[0] for entry in done.stdout.splitlines()]
+
+    for command in RUNNERS:
+        assert "devices" not in offered(f"tracefire {command} ")
+        assert offered(f"tracefire {command} -- trainer-o") == ["trainer-of-mine"]
+        assert "train-it.py" in offered(f"tracefire {command} -- sh train-")
 
 
 # ---- manual pages ----

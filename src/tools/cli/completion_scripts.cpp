@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Completion scripts, made from the same pages as the help. They call no program while completing.
+#include <algorithm>
+
 #include "core/base/status.h"
 #include "tools/cli/manual.h"
 
@@ -29,6 +31,20 @@ std::vector<std::string> command_names(const Manual& manual) {
   return names;
 }
 
+bool runs_a_program(const CommandPage& page) {
+  return std::any_of(page.options.begin(), page.options.end(),
+                     [](const OptionPage& option) { return option.program(); });
+}
+
+/// The commands that run a program, which stands after `--`.
+std::vector<std::string> runners(const Manual& manual) {
+  std::vector<std::string> names;
+  for (const CommandPage& page : manual.commands) {
+    if (runs_a_program(page)) names.push_back(page.name);
+  }
+  return names;
+}
+
 // ---- bash ----
 
 /// Lines of `case "$command:$previous"`: what may follow an option that takes a value.
@@ -51,6 +67,7 @@ std::string bash_words(const Manual& manual, const CommandPage& page) {
   std::vector<std::string> options, words;
   bool files = false;
   if (page.name.empty()) words = command_names(manual);
+  if (runs_a_program(page)) words = {"--"};
   for (const OptionPage& option : page.options) {
     options.insert(options.end(), option.names.begin(), option.names.end());
     if (!option.positional()) continue;
@@ -75,6 +92,13 @@ std::string bash_script(const Manual& manual) {
     words += bash_words(manual, *page);
   }
   return R"(# bash completion for tracefire, made by `tracefire completion bash`.
+_tracefire_program() {  # number of the program's word
+  if declare -F _command_offset >/dev/null; then _command_offset "$1"
+  elif [[ $COMP_CWORD == "$1" ]]; then
+    mapfile -t COMPREPLY < <(compgen -c -- "${COMP_WORDS[COMP_CWORD]}" | sort -u)
+  else _tracefire_files "${COMP_WORDS[COMP_CWORD]}"; fi
+  return 0
+}
 _tracefire_words() {
   local current=$1
   shift
@@ -100,6 +124,12 @@ _tracefire() {
          R"() command=${COMP_WORDS[i]}; break ;;
     esac
   done
+  case "$command" in )" +
+         joined(runners(manual), "|") + R"()
+    for ((; i < COMP_CWORD; ++i)); do
+      if [[ ${COMP_WORDS[i]} == -- ]]; then _tracefire_program $((i + 1)); return; fi
+    done ;;
+  esac
   case "$command:$previous" in
 )" + values +
          R"(  esac
@@ -140,6 +170,10 @@ std::string zsh_options(const CommandPage& page) {
     const std::string text = quoted(option.text, "[]:\\");
     const std::string value =
         option.value.empty() ? "" : ":" + quoted(option.value, ":\\") + ":" + zsh_action(option);
+    if (option.program()) {
+      out += " \\\n      '1:" + quoted(option.value, ":\\") + ":(--)'";
+      continue;
+    }
     if (option.positional()) {
       out += " \\\n      '" + std::string(option.many ? "*" : "") + value + "'";
       continue;
@@ -159,11 +193,17 @@ std::string zsh_script(const Manual& manual) {
     cases += "    " + page.name + ")\n      _arguments -s" + zsh_options(page) + " ;;\n";
   }
   return "#compdef tracefire\n# Made by `tracefire completion zsh`.\n_tracefire() {\n"
-         "  local curcontext=$curcontext state line\n  local -a commands=(\n" +
+         "  local curcontext=$curcontext state line\n  local -a subcommands=(\n" +
          commands + "  )\n  _arguments -C" + zsh_options(manual.program) +
          " \\\n      '1:command:->command' '*::argument:->argument'\n  case $state in\n"
-         "  command) _describe -t commands 'command' commands ;;\n  argument)\n    case $words[1] "
-         "in\n" +
+         "  command) _describe -t commands 'command' subcommands ;;\n  argument)\n"
+         "    local -i at=${words[(i)--]}\n"
+         "    if [[ $words[1] == (" +
+         joined(runners(manual), "|") +
+         ") ]] && (( at < CURRENT )); then  # the program that stands after --\n"
+         "      words=(\"${(@)words[at+1,-1]}\"); (( CURRENT -= at )); _normal; return\n"
+         "    fi\n"
+         "    case $words[1] in\n" +
          cases +
          "    esac ;;\n  esac\n}\n"
          "if [[ $funcstack[1] == _tracefire ]]; then _tracefire \"$@\"; else compdef _tracefire "
@@ -182,7 +222,10 @@ std::string fish_options(const CommandPage& page) {
     for (const std::string& name : option.names) {
       line += name[1] == '-' ? " -l " + name.substr(2) : " -s " + name.substr(1);
     }
-    if (takes_file(option)) {
+    if (option.program()) {
+      line = "complete -c tracefire -n '" + when +
+             "; and contains -- -- (commandline -opc)' -a '(__tracefire_program)'";
+    } else if (takes_file(option)) {
       line += option.positional() ? " -F" : " -r -F";
     } else if (!option.value.empty()) {
       if (!option.positional()) line += " -x";
@@ -196,6 +239,13 @@ std::string fish_options(const CommandPage& page) {
 std::string fish_script(const Manual& manual) {
   std::string out =
       "# fish completion for tracefire, made by `tracefire completion fish`.\n"
+      "function __tracefire_program\n"
+      "  set -l words (commandline -opc)\n"
+      "  set -l at (contains -i -- -- $words); or return\n"
+      "  set -l line\n"
+      "  test $at -lt (count $words); and set line (string escape -- $words[(math $at + 1)..-1])\n"
+      "  complete -C (string join ' ' -- $line (commandline -ct))\n"
+      "end\n"
       "complete -c tracefire -f\n";
   for (const CommandPage& page : manual.commands) {
     out += "complete -c tracefire -n __fish_use_subcommand -a " + page.name + " -d '" +

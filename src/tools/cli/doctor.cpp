@@ -27,7 +27,7 @@ void describe_options(CLI::App& app) {
       "plan: says, with --framework, what fits this machine before it is installed; diff A B: "
       "compares two folders, reports or manifests");
   value("--root", "DIRECTORY", "reads a mounted image, a chroot or a container in the place of /");
-  value("--env", "NAME=VALUE", "with --root: its environment; may be repeated");
+  value("--env", "VARIABLE=VALUE", "with --root: its environment; may be repeated");
   value("--log", "FILE", "reads a framework's saved output too; - for standard input");
   value("--python", "PATH", "reads one environment: its interpreter or its folder");
   value(

@@ -32,13 +32,13 @@ OptionPage page_of(const CLI::Option& option, const Words& words) {
   page.value_optional = !flag && !page.positional() && option.get_items_expected_min() == 0;
   if (page.value.find('|') != std::string::npos) {
     page.words = split(page.value, '|');
-  } else if (const auto found = words.find(page.value); found != words.end()) {
-    page.words = found->second;
   }
   page.text = option.get_description();
   page.common = option.get_group() == kCommonOptions;
   page.group = option.get_group() == "Options" ? "options" : option.get_group();
   page.many = !flag && option.get_items_expected_max() > 1;
+  const auto found = words.find(page.value);
+  if (page.words.empty() && found != words.end() && !page.program()) page.words = found->second;
   page.optional = page.text.rfind(kRequired, 0) != 0;
   if (!page.optional) page.text.erase(0, std::string_view(kRequired).size());
   return page;

@@ -34,6 +34,8 @@ struct OptionPage {
   bool optional = true;
 
   bool positional() const { return names.empty(); }
+  /// A program and its arguments, after `--`.
+  bool program() const { return positional() && value == "COMMAND" && many; }
 };
 
 /// What a manual page tells beside the usual parts: terms, each with a text.

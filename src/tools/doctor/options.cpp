@@ -64,7 +64,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
       take(&pair);
       size_t equal = pair.find('=');
       if (equal == 0 || equal == pair.npos)
-        options.error = "--env needs NAME=VALUE, not \"" + pair + "\".";
+        options.error = "--env needs VARIABLE=VALUE, not \"" + pair + "\".";
       else
         options.env[pair.substr(0, equal)] = pair.substr(equal + 1);
     } else {
