@@ -136,3 +136,63 @@ def test_check_returns_the_status_too(box, tmp_path):
 def test_numbers_beyond_all_bounds(box):
     done = box.prove("--limit", "99999999999999999999", "--", "true")
     assert done.returncode == 2 and "from 0 to 9223372036854775807" in done.stderr
+
+
+def verdict(done):
+    report = json.loads(done.stdout)
+    return report["verdict"], report["complete"]
+
+
+def test_what_runs_on_is_not_called_cpu(box):
+    left = box.folder / "bin" / "left"
+    left.write_text("#!/bin/sh\nsetsid sleep 5 >/dev/null 2>&1 </dev/null &\nexit 6\n")
+    left.chmod(0o755)
+    done = box.prove("--json", "--quiet", "--", left)
+    assert done.returncode == 6 and verdict(done) == ("unknown", False)
+    assert "ran on" in json.loads(done.stdout)["incomplete"][0]
+    # What was seen for certain stays, and a helper that ends with its parent spoils nothing.
+    done = box.prove("--json", "--require", "on-gpu", "--quiet", "--", shell(box, "sleep 5 >/dev/null 2>&1 &"))
+    assert done.returncode == 0 and verdict(done) == ("on-gpu", True)
+    assert any("ran on" in note for note in json.loads(done.stdout)["notes"])
+    done = box.prove("--json", "--quiet", "--", "sh", "-c", "sleep 0.05 & exit 0")
+    assert verdict(done) == ("on-cpu", True)
+
+
+def test_orphans_are_looked_at(box, tmp_path):
+    orphan = "(setsid sleep 0.7 & exec true); sleep 0.6"
+    box.prove("--quiet", "--out", tmp_path / "out", "--", "sh", "-c", orphan)
+    session = json.loads((tmp_path / "out" / "session.json").read_text())
+    assert any(p["command"] == "sleep 0.7" for p in session["processes"]), session["processes"]
+
+
+def test_short_programs_without_the_variables_are_not_called_cpu(box):
+    script = "i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done"
+    done = box.prove("--json", "--quiet", "--", "sh", "-c", 'exec env -i /bin/sh -c "$0"', script)
+    assert verdict(done)[0] == "unknown"
+
+
+def test_a_program_that_was_not_started_has_no_verdict(box, tmp_path):
+    for command, status in ((tmp_path, 126), (tmp_path / "missing", 127)):
+        done = box.prove("--json", "--quiet", "--", command)
+        assert done.returncode == status and verdict(done)[0] == "unknown"
+        assert "was not started" in json.loads(done.stdout)["reason"]
+
+
+def test_a_folder_that_the_program_opens_to_others(box, tmp_path):
+    script = box.folder / "bin" / "opens"
+    script.write_text(f"#!/bin/sh\nchmod 777 $TRACEFIRE_PROVE_DIR\n{box.program} training 3\n")
+    script.chmod(0o755)
+    done = box.prove("--json", "--out", tmp_path / "out", "--", script)
+    assert done.returncode == 0 and verdict(done) == ("unknown", False)
+    assert "opened to others" in done.stderr
+
+
+def test_memory_does_not_grow_with_launches(box):
+    """Buffers are used again: a launch costs no new pages."""
+    import resource
+    faults = []
+    for launches in (50_000, 350_000):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
+        box.prove("--quiet", "--limit", "0", "--", box.program, "burst", launches)
+        faults.append(resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt - before)
+    assert faults[1] - faults[0] < 3000, faults  # fresh buffers: 300,000 launches fill 18,000 pages

@@ -476,6 +476,10 @@ void add_notes(Report& report, const std::vector<ProcessRecord>& records) {
 /// What may be said without records: NVML saw it, or nobody looked.
 void judge_without_records(Report& report, const Damage& damage) {
   const Session& s = *report.session;
+  if (!s.ending.start_error.empty()) {
+    report.reason = "the program was not started: " + printable(s.ending.start_error);
+    return;
+  }
   const std::string unseen = s.tracing == "on" ? unseen_work(s) : "";
   if (s.tracing == "on" && report.processes.empty() && unseen.empty() && damage.empty()) {
     report.place = Place::kOnCpu;

@@ -102,7 +102,18 @@ void weigh_evidence(Report& report, const std::vector<ProcessRecord>& records,
     miss_processes(report, records, reasons);
     all.gpu |= reasons.size() > before;
   }
+  if (report.session->ending.ran_on) {
+    const std::string text =
+        "processes that the program left behind ran on when it had ended: what they did then is "
+        "not in the record";
+    all.gpu = true;
+    (report.place == Place::kOnGpu ? report.notes : reasons).push_back(text);
+  }
+  const Place seen = report.place;
   report.place = certain(report.place, all);
+  if (report.place == Place::kUnknown && seen == Place::kOnCpu) {
+    report.reason = "no work on a GPU was seen, but the evidence is incomplete";
+  }
 }
 
 }  // namespace tracefire::inject

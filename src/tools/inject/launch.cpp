@@ -18,6 +18,7 @@ namespace tracefire::inject {
 namespace {
 
 constexpr int kPassedOn[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH};
+constexpr int64_t kFirstPeriodNs = 25'000'000;
 constexpr int kLeftToProgram[] = {SIGINT, SIGQUIT};
 
 int64_t nanoseconds(const timeval& t) {
@@ -82,6 +83,20 @@ void reap_orphans(pid_t child) {
   }
 }
 
+/// Whether processes of the program are still there when it has ended. Helpers that end with their
+/// parent, such as Python's resource tracker, get a moment.
+bool any_ran_on(pid_t child) {
+  constexpr int kMoments = 30;
+  for (int i = 0; i < kMoments; ++i) {
+    reap_orphans(child);
+    siginfo_t other{};
+    if (waitid(P_ALL, 0, &other, WEXITED | WNOHANG | WNOWAIT) != 0) return false;  // none at all
+    const timespec moment{0, 10'000'000};
+    nanosleep(&moment, nullptr);
+  }
+  return true;
+}
+
 Ending ended(int raw, const rusage& usage) {
   Ending e;
   if (WIFSIGNALED(raw)) {
@@ -139,17 +154,20 @@ Ending run_program(const std::vector<std::string>& command,
   } else {
     int64_t last_tick = now();
     int64_t tick_cost = 0;
+    int64_t period = kFirstPeriodNs;  // programs that end soon are looked at, too
+    int ticks = 0;
     while (true) {
       int raw = 0;
       rusage usage{};
       const pid_t got = wait4(child, &raw, WNOHANG, &usage);
       if (got == child) {
         ending = told == sizeof(code) ? not_started(code) : ended(raw, usage);
+        ending.ran_on = any_ran_on(child);
         break;
       }
       reap_orphans(child);
       // Looking at a large tree takes long: at most a fiftieth of the time goes into it.
-      const int64_t due = last_tick + std::max(int64_t{period_ms} * 1000000, 50 * tick_cost);
+      const int64_t due = last_tick + std::max(period, 50 * tick_cost);
       const int64_t left = std::max<int64_t>(due - now(), 0);
       const timespec wait{static_cast<time_t>(left / 1000000000),
                           static_cast<long>(left % 1000000000)};
@@ -166,7 +184,8 @@ Ending run_program(const std::vector<std::string>& command,
         const int64_t begun = now();
         tick(child);
         last_tick = now();
-        tick_cost = last_tick - begun;
+        tick_cost = ticks++ == 0 ? 0 : last_tick - begun;  // the first one opens what it reads
+        period = std::min(2 * period, int64_t{period_ms} * 1000000);
       }
     }
   }

@@ -21,6 +21,7 @@ inline constexpr int kCommandNotFound = 127;
 struct Ending {
   int status = 0;           ///< the program's own, 128 + signal, 126 or 127
   bool known = true;        ///< false where another process started it: its parent alone is told
+  bool ran_on = false;      ///< processes of the program still ran when it had ended
   bool over = true;         ///< false where it was still running at the last look
   int signal = 0;           ///< that ended it, 0 for none
   std::string start_error;  ///< why it could not be started; empty where it was

@@ -42,6 +42,7 @@ namespace {
 
 constexpr uint64_t kMostBufferBytes = uint64_t{64} << 20;  // of all buffers
 constexpr int kBeatsPerSnapshot = 4;
+constexpr int kIdleBuffers = 4;
 
 struct Guest {
   CuptiApi cupti;
@@ -52,7 +53,10 @@ struct Guest {
   long owner = -1;     // of the folder, where that is another user's and this one is root
   long beat_ms = 250;
   size_t buffer_bytes = size_t{2} << 20;  // large, so that launches seldom meet an exchange
-  pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // totals, snapshot
+  pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;       // totals, snapshot
+  pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER;  // idle, idle_count
+  uint8_t* idle[kIdleBuffers] = {};
+  int idle_count = 0;
   pthread_mutex_t beat_lock = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t beat_changed;
   bool stop = false;     // beat_lock
@@ -155,15 +159,39 @@ void write_snapshot() {
 
 // --- what CUPTI calls ---
 
+/// Buffers are used again: pages of fresh ones would be made by the thread that launches, while it
+/// launches, and taken from all threads again with each buffer that is freed.
+uint8_t* take_buffer() {
+  uint8_t* taken = nullptr;
+  pthread_mutex_lock(&guest->idle_lock);
+  if (guest->idle_count > 0) taken = guest->idle[--guest->idle_count];
+  pthread_mutex_unlock(&guest->idle_lock);
+  if (taken != nullptr) return taken;
+  void* memory = nullptr;
+  return posix_memalign(&memory, 64, guest->buffer_bytes) == 0 ? static_cast<uint8_t*>(memory)
+                                                               : nullptr;
+}
+
+void give_back(uint8_t* buffer) {
+  if (!guest->dead) {  // in a forked child the lock may be another thread's that is not there
+    pthread_mutex_lock(&guest->idle_lock);
+    if (guest->idle_count < kIdleBuffers) {
+      guest->idle[guest->idle_count++] = buffer;
+      buffer = nullptr;
+    }
+    pthread_mutex_unlock(&guest->idle_lock);
+  }
+  free(buffer);
+}
+
 void buffer_requested(uint8_t** buffer, size_t* size, size_t* most_records) {
   *buffer = nullptr;
   *size = 0;
   *most_records = 0;
   if (guest->dead) return;
   const uint64_t out = guest->out.fetch_add(1) + 1;
-  void* memory = nullptr;
-  if (out * guest->buffer_bytes > kMostBufferBytes ||
-      posix_memalign(&memory, 64, guest->buffer_bytes) != 0) {
+  uint8_t* memory = nullptr;
+  if (out * guest->buffer_bytes > kMostBufferBytes || (memory = take_buffer()) == nullptr) {
     guest->out.fetch_sub(1);
     guest->refused.fetch_add(1);
     return;  // CUPTI drops records and counts them
@@ -171,7 +199,7 @@ void buffer_requested(uint8_t** buffer, size_t* size, size_t* most_records) {
   uint64_t most = guest->most_out.load();
   while (most < out && !guest->most_out.compare_exchange_weak(most, out)) {
   }
-  *buffer = static_cast<uint8_t*>(memory);
+  *buffer = memory;
   *size = guest->buffer_bytes;
 }
 
@@ -201,7 +229,7 @@ void buffer_completed(void*, uint32_t, uint8_t* buffer, size_t, size_t valid) {
     }
     pthread_mutex_unlock(&guest->lock);
   }
-  free(buffer);
+  give_back(buffer);
 }
 
 // --- the beat ---

@@ -21,12 +21,16 @@ std::string seconds(double ns) {
   return formatted("%.1f us", ns / 1e3);
 }
 
-/// Text in lines of at most the look's width, 80 where it has none; those after the first begin
-/// with `indent` blanks, which is the column that the text begins in, too.
+/// Columns of the report: 80 where the look has none.
+size_t width_of(const text::Look& look) {
+  return look.width > 0 ? static_cast<size_t>(look.width) : 80;
+}
+
+/// Text in lines of at most the look's width; those after the first begin with `indent` blanks,
+/// which is the column that the text begins in, too.
 std::string folded(const std::string& text, size_t indent, const text::Look& look) {
-  constexpr int kWidth = 80;
   const std::string out =
-      text::paragraph(text, look.width > 0 ? look.width : kWidth, std::string(indent, ' '));
+      text::paragraph(text, static_cast<int>(width_of(look)), std::string(indent, ' '));
   return out.substr(indent, out.size() - indent - 1);
 }
 
@@ -70,9 +74,12 @@ void head(const Report& r, const text::Look& look, std::string& out) {
   out += "program   " + folded(cut(command, 200), 10, look) + "\n";
   out += "ended     " + folded(ending_words(s), 10, look) + "\n";
   if (!r.has_steady) return;
-  out += formatted("GPU busy  %.1f %% of the steady part (%s), %.1f %% of the whole run\n",
-                   100 * r.busy_share, health::kGradeNames[static_cast<size_t>(r.grade)],
-                   100 * r.whole_share);
+  out += "GPU busy  " +
+         folded(formatted("%.1f %% of the steady part (%s), %.1f %% of the whole run",
+                          100 * r.busy_share, health::kGradeNames[static_cast<size_t>(r.grade)],
+                          100 * r.whole_share),
+                10, look) +
+         "\n";
   for (const CauseFigure& c : r.causes) {
     const table::CauseRow& row = table::kCauses[static_cast<size_t>(c.cause)];
     std::string line = row.text;
@@ -92,32 +99,41 @@ void head(const Report& r, const text::Look& look, std::string& out) {
   out += "\n";
 }
 
-void kernels(const Report& r, std::string& out) {
+/// The last column of a table's row, which begins at column `at`; below the row where there are
+/// fewer than `least` columns for it.
+std::string last_column(const std::string& text, size_t at, size_t least, const text::Look& look) {
+  const size_t width = width_of(look);
+  if (width >= at + least) return cut(text, width - at) + "\n";
+  return "\n" + text::paragraph(cut(text, std::max<size_t>(width, 32) - 9), static_cast<int>(width),
+                                std::string(9, ' '));
+}
+
+void kernels(const Report& r, const text::Look& look, std::string& out) {
   if (r.kernels.empty()) return;
   out += formatted("\nkernels   %llu, %s in all\n", static_cast<unsigned long long>(r.kernel_count),
                    seconds(static_cast<double>(r.kernel_ns)).c_str());
   for (const ClassFigure& c : r.classes) {
-    out += formatted("          %5.1f %%  %s", 100 * c.share,
-                     table::kClasses[static_cast<size_t>(c.work)].text);
+    std::string line = table::kClasses[static_cast<size_t>(c.work)].text;
     if (is_product(c.work) && c.total > 0) {
       const auto all = static_cast<double>(c.total);
-      out += formatted(
+      line += formatted(
           " (tensor cores %.0f %%, not %.0f %%, unknown %.0f %%)",
           100 * static_cast<double>(c.on_tensor_cores) / all,
           100 * static_cast<double>(c.not_on_tensor_cores) / all,
           100 * static_cast<double>(c.total - c.on_tensor_cores - c.not_on_tensor_cores) / all);
     }
-    out += "\n";
+    out += formatted("          %5.1f %%  ", 100 * c.share) + folded(line, 19, look) + "\n";
   }
   out += "\n  share       time     count      mean  kernel\n";
   for (size_t i = 0; i < std::min<size_t>(r.kernels.size(), 12); ++i) {
     const KernelFigure& k = r.kernels[i];
     const double mean =
         k.count == 0 ? 0 : static_cast<double>(k.total) / static_cast<double>(k.count);
-    out += formatted(" %5.1f %% %10s %9llu %9s  %s\n", 100 * k.share,
+    constexpr size_t kAt = 41;
+    out += formatted(" %5.1f %% %10s %9llu %9s  ", 100 * k.share,
                      seconds(static_cast<double>(k.total)).c_str(),
-                     static_cast<unsigned long long>(k.count), seconds(mean).c_str(),
-                     cut(k.short_name, 40).c_str());
+                     static_cast<unsigned long long>(k.count), seconds(mean).c_str()) +
+           last_column(k.short_name, kAt, 32, look);
   }
   if (r.kernels.size() > 12) out += formatted("  … and %zu more\n", r.kernels.size() - 12);
 }
@@ -145,7 +161,8 @@ void operations(const Report& r, const text::Look& look, std::string& out) {
     out +=
         formatted(" %5.1f %% %9s %9llu %9s  %-9s  ", 100 * o.work_share, in_flop(o.flops).c_str(),
                   static_cast<unsigned long long>(o.runs), time.c_str(), cut(o.device, 9).c_str());
-    out += cut(o.op + " (" + o.kernel + ")", 30) + "\n";
+    constexpr size_t kAt = 51;
+    out += last_column(o.op + " (" + o.kernel + ")", kAt, 24, look);
     std::string second = o.layer;
     if (!o.location.empty()) second += (second.empty() ? "at " : ", at ") + o.location;
     if (o.placement != "on device") second += (second.empty() ? "" : "; ") + o.placement;
@@ -165,12 +182,14 @@ void operations(const Report& r, const text::Look& look, std::string& out) {
   }
 }
 
-void copies(const Report& r, std::string& out) {
+void copies(const Report& r, const text::Look& look, std::string& out) {
   if (r.copies.empty()) return;
   out += "\ncopies\n";
   for (const CopyFigure& c : r.copies) {
-    out += formatted("  %-28s %9llu x  %10s  %9s  %.3g GB/s\n", c.way.c_str(),
-                     static_cast<unsigned long long>(c.count),
+    const bool narrow = width_of(look) < 78;
+    out += formatted(narrow ? "  %s\n      %llu x  %s  %s  %.3g GB/s\n"
+                            : "  %-28s %9llu x  %10s  %9s  %.3g GB/s\n",
+                     c.way.c_str(), static_cast<unsigned long long>(c.count),
                      bytes(static_cast<double>(c.bytes)).c_str(),
                      seconds(static_cast<double>(c.total)).c_str(), c.gigabytes_per_second);
   }
@@ -222,8 +241,8 @@ std::string report_text(const Report& r, const text::Look& look) {
   std::string out;
   head(r, look, out);
   operations(r, look, out);
-  kernels(r, out);
-  copies(r, out);
+  kernels(r, look, out);
+  copies(r, look, out);
   processes(r, look, out);
   if (!r.throttling.empty()) {
     out += "\nclocks were held down by\n";

@@ -213,6 +213,11 @@ Session run_and_record(const RunOptions& options, std::string* lost) {
   if (written.ok() && !fs::exists(options.folder + "/session.json", unknown)) {
     *lost = options.folder + " was removed or emptied while the program ran";
   }
+  struct stat info {};
+  if (lost->empty() && stat(options.folder.c_str(), &info) == 0 && (info.st_mode & 077) != 0) {
+    *lost = options.folder +
+            " was opened to others while the program ran: nothing is recorded in such a folder";
+  }
   written = write_session(session, options.folder);
   if (lost->empty() && !written.ok()) *lost = written.message();
   return session;

@@ -273,6 +273,13 @@ void Sampler::look(pid_t root) {
   Sample sample;
   sample.at_ns = monotonic() - begun_ns_;
   look_at_process(root, getpid(), sample.at_ns, sample, 0);
+  // Those that outlived their parent are children of this process now.
+  const std::vector<pid_t> ours = children_of(getpid());
+  if (std::find(ours.begin(), ours.end(), root) != ours.end()) {
+    for (const pid_t child : ours) {
+      if (child != root) look_at_process(child, getpid(), sample.at_ns, sample, 1);
+    }
+  }
   for (const auto& [pid, seen] : processes_) sample.cpu_ns += seen.cpu_ns;
   if (nvml_ != nullptr) look_at_gpus(sample);
   if (looks_++ % every_ != 0) return;

@@ -131,6 +131,7 @@ void read_into(const Field& json, Session& s) {
   s.ending.known = !ending.has("status") || !ending["status"].json().is_null();
   if (s.ending.known) get(ending, "status", s.ending.status);
   get(ending, "over", s.ending.over);
+  get(ending, "ran_on", s.ending.ran_on);
   get(ending, "signal", s.ending.signal);
   get(ending, "start_error", s.ending.start_error);
   get(ending, "user_ns", s.ending.user_ns);
@@ -211,6 +212,7 @@ Json to_json(const Session& s) {
           {"ending",
            {{"status", s.ending.known ? Json(s.ending.status) : Json()},
             {"over", s.ending.over},
+            {"ran_on", s.ending.ran_on},
             {"signal", s.ending.signal},
             {"start_error", printable(s.ending.start_error)},
             {"user_ns", s.ending.user_ns},

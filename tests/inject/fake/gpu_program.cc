@@ -4,6 +4,7 @@
 // stand-in for CUPTI.
 //   training   one copy to the device, then kernels back to back
 //   tiny       short kernels with long gaps, one launch each
+//   burst      launches as fast as it can, and prints the nanoseconds that each took
 //   endless    as tiny, until it is killed
 //   fork       training, then a child that works on without exec, then more training
 //   children   starts two copies of itself with the scene training
@@ -154,6 +155,23 @@ void tiny(int steps) {
   }
 }
 
+/// The times are those of a device that is as fast; four kernels take turns.
+void burst(int launches) {
+  static constexpr const char* kNames[] = {
+      "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_cublas",
+      "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEE",
+      "_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIfNS0_7MeanOpsIffffEEjfLi4EEEEEvT1_",
+      "tiny_kernel"};
+  const uint64_t begin = now();
+  for (int i = 0; i < launches; ++i) {
+    const uint64_t at = now();
+    ++correlation;
+    call(211, at, at + 100);
+    kernel(kNames[i % 4], at + 110, at + 150);
+  }
+  std::printf("%.1f\n", static_cast<double>(now() - begin) / launches);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -177,6 +195,7 @@ int main(int argc, char** argv) {
   device();
   if (scene == "training") training(count);
   if (scene == "tiny") tiny(count);
+  if (scene == "burst") burst(count);
   while (scene == "endless") tiny(100);
   if (scene == "fork") {
     training(count);
