@@ -260,7 +260,7 @@ TEST_CASE("doctor: what cannot run is seen") {
   const Distribution &ubuntu = kDistributions[3], &rocky = kDistributions[10];
   const Place uv{ubuntu, "uv"}, managed{ubuntu, "managed"}, conda{ubuntu, "conda"};
   const Place on_rocky{rocky, "pip"}, image{ubuntu, "pip", true};
-  for (const auto& [text, place] : std::vector<std::pair<std::string, Place>>{
+  for (const auto& one : std::vector<std::pair<std::string, Place>>{
            {"docker run --gpus all \xe2\x80\xa6", on_rocky},
            {"pip install {fw.install}", on_rocky},
            {"Install it: ", on_rocky},
@@ -276,7 +276,7 @@ TEST_CASE("doctor: what cannot run is seen") {
            {"Install it: python3.12 -m pip install torch", managed},
            {"Make one: python3.13 -m venv ~/x", on_rocky},
            {"Enrol: sudo kmodgenca -a && sudo reboot", on_rocky}})
-    CHECK_MESSAGE(!problem_of(text, place).empty(), text);
+    CHECK_MESSAGE(!problem_of(one.first, one.second).empty(), one.first);
   CHECK(problem_of("Load it: sudo modprobe nvidia", on_rocky).empty());
 }
 

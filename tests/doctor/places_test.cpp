@@ -188,14 +188,14 @@ TEST_CASE("doctor: a V100 under driver 535 with wheels for CUDA 13 is cured by t
 
 TEST_CASE("doctor: a Jetson's PyTorch is replaced by NVIDIA's PyTorch") {
   Tree tree = fixture("own-jetson").files;
-  for (const auto& [release, words] :
-       std::vector<std::pair<std::string, std::string>>{{"36", "jp6"}, {"35", "l4t-pytorch:r35"}}) {
+  for (const char* release : {"36", "35"}) {
+    const std::string words = std::string(release) == "36" ? "jp6" : "l4t-pytorch:r35";
     Tree torch;
     for (const auto& [path, content] : tree)
       if (path.find("/tensorflow") == std::string::npos) torch[path] = content;
     const std::string site = "/opt/venv/lib/python3.11/site-packages/";
     torch["/opt/venv/pyvenv.cfg"] = "home = /usr/bin\nversion = 3.11.4\n";
-    torch["/etc/nv_tegra_release"] = "# R" + release + " (release), REVISION: 4.1\n";
+    torch["/etc/nv_tegra_release"] = std::string("# R") + release + " (release), REVISION: 4.1\n";
     torch[site + "torch-2.6.0.dist-info/METADATA"] =
         "Metadata-Version: 2.1\nName: torch\nVersion: 2.6.0\n";
     torch[site + "torch-2.6.0.dist-info/WHEEL"] = "Tag: cp311-cp311-manylinux_2_28_aarch64\n";
