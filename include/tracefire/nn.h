@@ -449,8 +449,13 @@ class TRACEFIRE_API Model : public Layer {
 /// Layers one after the other: Sequential model({Dense(128, relu), Dropout(0.2), Dense(10)}). A
 /// layer may come in several places, which then share its variables.
 class TRACEFIRE_API Sequential : public Model {
+  /// What {} alone is: without it, Sequential({}) could also mean a copy of an empty model.
+  enum class NoLayers {};
+
  public:
   explicit Sequential(std::vector<Ref<Layer>> layers = {}, std::string name = "sequential");
+  explicit Sequential(NoLayers, std::string name = "sequential")
+      : Sequential(std::vector<Ref<Layer>>(), std::move(name)) {}
   /// Equal names of different layers are numbered: "dense", "dense_1".
   /// Errors: kBadAttribute for an empty layer, and for one that is, or holds, this model.
   void add(Ref<Layer> layer);

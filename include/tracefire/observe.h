@@ -35,8 +35,10 @@ struct TRACEFIRE_API Proof {
   uint64_t counted_copies = 0;  ///< copies forced by a live reader of a variable's old value
   double gpu_flops = 0, cpu_flops = 0;  ///< cpu: fallen back only
   double cpu_by_choice_flops = 0;       ///< placed by hand or on the host by design
-  Verdict verdict = Verdict::kOnCpu;
+  Verdict verdict = Verdict::kOnCpu;    ///< also where nothing ran: verdict_text() tells
   std::string precision;  ///< how f32 products were computed: "tf32", "highest" or "highest, tf32"
+  /// The verdict as reports write it; "nothing-ran" where there are no rows.
+  const char* verdict_text() const { return rows.empty() ? "nothing-ran" : to_text(verdict); }
   /// The whole as a table for people.
   std::string str() const;
   std::string json() const;

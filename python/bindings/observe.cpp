@@ -33,8 +33,8 @@ void bind_observe(nb::module_& m) {
       "Proof", "Call tracefire.proof()")
       .def_ro("rows", &Proof::rows)
       .def_prop_ro(
-          "verdict", [](const Proof& p) { return to_text(p.verdict); },
-          "'on-gpu', 'partly-on-gpu' or 'on-cpu'.")
+          "verdict", [](const Proof& p) { return p.verdict_text(); },
+          "'on-gpu', 'partly-on-gpu' or 'on-cpu'; 'nothing-ran' where nothing did.")
       .def_ro("precision", &Proof::precision)
       .def_ro("graph_launches", &Proof::graph_launches)
       .def_ro("runs", &Proof::runs)
@@ -48,8 +48,8 @@ void bind_observe(nb::module_& m) {
       .def("json", &Proof::json)
       .def("__str__", &Proof::str)
       .def("__repr__", [](const Proof& p) {
-        return std::string("<Proof '") + to_text(p.verdict) + "', " +
-               std::to_string(p.rows.size()) + " rows>";
+        return std::string("<Proof '") + p.verdict_text() + "', " + std::to_string(p.rows.size()) +
+               " rows>";
       });
   m.def(
       "proof", [] { return unlocked([] { return proof(); }); },

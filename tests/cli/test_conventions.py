@@ -207,6 +207,11 @@ def test_a_flag_takes_no_value(cli, words):
         (["prove", "--html", "page.html", "--", "true"], "there is no option '--html'"),
         (["check", "page.html", "--", "true"], "'page.html' stands before --"),
         (["prove", "--quiet", "--", "true", "--", "x"], None),
+        (["devices", "--", "x"], "the argument 'x' is one too many"),
+        (["version", "--json", "--", "x"], "the argument 'x' is one too many"),
+        (["devices", "--", "--json"], "the option '--json' must stand after devices and before --"),
+        (["--json", "devices"], "the option '--json' must stand after devices and before --"),
+        (["--jsn", "devices"], "there is no option '--jsn'. Did you mean '--json'?"),
     ],
 )
 def test_what_stands_before_the_dashes_is_an_option(cli, words, text):

@@ -15,6 +15,11 @@ def cure(package):
     return f"Install it with `python3 -m pip install {package}`, or set TRACEFIRE_CUDA_PATH to the folder that holds it."
 
 
+def again(package):
+    command = f"python3 -m pip install --force-reinstall {package}"
+    return f"Install it again with `{command}`, or set TRACEFIRE_CUDA_PATH to the folder that holds another one."
+
+
 def check_devices(cli, env, parts):
     """`devices` and `version` give reason and cure in one line; returns that line."""
     document = cli.json("devices", env=env)
@@ -76,3 +81,38 @@ def test_the_libraries_are_newer_than_the_driver(cli, no_toolkit, emulated, fold
         cure(PIP12["libnvrtc.so"]),
     )
     check_demo(cli, env, check_devices(cli, env, parts), tmp_path)
+
+
+@pytest.mark.parametrize("stem", PIP13)
+def test_a_library_lacks_functions(cli, no_toolkit, emulated, folder, tmp_path, stem):
+    """Another library under its name: a broken package, or a stub."""
+    file = folder / f"{stem}.13"
+    file.unlink()
+    file.symlink_to(pathlib.Path(emulated["TF_EMU_READY_KERNELS"]))
+    parts = (f"{file} has no function ", "the file is damaged or is not NVIDIA's. " + again(PIP13[stem]))
+    check_demo(cli, emulated, check_devices(cli, emulated, parts), tmp_path)
+
+
+def test_a_library_is_of_another_major_than_its_name_says(cli, no_toolkit, emulated, folder, tmp_path):
+    env = {**emulated, "TF_EMU_CUBLASLT_VERSION": "120904"}
+    file = folder / "libcublasLt.so.13"
+    parts = (f"{file} is version 12.9.4. Expected 13.x, as its name says. " + again("nvidia-cublas"),)
+    check_demo(cli, env, check_devices(cli, env, parts), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "setting, code, text",
+    [
+        ({"TF_EMU_CUBLASLT_CREATE": "1"}, "TF-E0213", "cublasLtCreate gave CUBLAS_STATUS_NOT_INITIALIZED"),
+        ({"TF_EMU_CUBLASLT_CREATE": "3"}, "TF-E0203", "cuBLASLt found no memory to start on /GPU:0"),
+        ({"TF_EMU_NO_BUILTINS": "1"}, "TF-E0213", "failed to open libnvrtc-builtins.so.13.0"),
+    ],
+)
+def test_a_library_that_was_found_does_not_start(cli, no_toolkit, emulated_kernels, setting, code, text):
+    """Only work on the GPU tells. The error names the library and what to do, and blames no shapes."""
+    done = cli("demo", "--epochs", "1", status=1, env={**emulated_kernels, **setting})
+    assert code in done.err and text in done.err
+    assert "report" not in done.err
+    if code == "TF-E0213":
+        package = "nvidia-cuda-nvrtc" if "TF_EMU_NO_BUILTINS" in setting else "nvidia-cublas"
+        assert again(package) in done.err

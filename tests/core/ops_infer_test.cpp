@@ -223,6 +223,72 @@ TEST_CASE("every row is complete") {
   CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
 }
 
+/// A value for an attribute that must be given.
+Attr some_value(AttrType type) {
+  switch (type) {
+    case AttrType::kFlag:
+      return true;
+    case AttrType::kInteger:
+      return int64_t{0};
+    case AttrType::kReal:
+      return 1.0;
+    case AttrType::kText:
+      return std::string();
+    case AttrType::kDType:
+      return DType::kF32;
+    case AttrType::kInts:
+      return std::vector<int64_t>{0};
+    case AttrType::kShape:
+      return Shape{2};
+  }
+  return false;
+}
+
+TEST_CASE("every row takes operands of any element types, or says with a code why not") {
+  const DType all[] = {DType::kBool, DType::kI4,  DType::kI32,    DType::kI64,
+                       DType::kU8,   DType::kU64, DType::kF8E4M3, DType::kF16,
+                       DType::kF32,  DType::kF64, DType::kC64,    DType::kString};
+  const auto refused_well = [](const Status& status) {
+    const ErrorCode code = status.code();
+    return code == ErrorCode::kDTypeMismatch || code == ErrorCode::kShapeMismatch ||
+           code == ErrorCode::kBadAttribute || code == ErrorCode::kBadAxis ||
+           code == ErrorCode::kBadArity;
+  };
+  for (const OpRow& row : OpTable::instance().rows()) {
+    if (row.op_class == OpClass::kControl || row.effect[0] != 0) continue;
+    Attrs attrs;
+    for (const AttrSpec& attr : row.attrs) {
+      if (!attr.fallback) attrs.set(attr.name, some_value(attr.type));
+    }
+    const auto check = [&](const Types& inputs, bool differ) {
+      Node node = make_node(row.name, attrs);
+      const Status status = OpTable::instance().infer(inputs, &node);
+      std::string given = row.name;
+      for (const ValueType& type : inputs) given += " " + type.str();
+      CHECK_MESSAGE((status.ok() || refused_well(status)), given << ": " << status.str());
+      // Nothing element by element converts by itself.
+      const bool mixes = row.op_class == OpClass::kElementwise && inputs.size() == 2 && differ;
+      if (mixes) CHECK_MESSAGE(!status.ok(), given);
+      if (mixes && !status.ok()) CHECK_MESSAGE(status.code() == ErrorCode::kDTypeMismatch, given);
+    };
+    const int most = row.arity.max < 0 ? row.arity.min + 1 : std::min(row.arity.max, 4);
+    for (int count = row.arity.min; count <= most; ++count) {
+      for (const DType dtype : all) {
+        const Types same(static_cast<size_t>(count), ValueType{dtype, Shape{2}});
+        check(same, false);
+        for (size_t odd = 0; odd < same.size(); ++odd) {
+          for (const DType other : all) {
+            if (other == dtype) continue;
+            Types inputs = same;
+            inputs[odd].dtype = other;
+            check(inputs, true);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("costs count operations and bytes of bound sizes") {
   const OpTable& ops = OpTable::instance();
   const Dim n = Dim::fresh("N");

@@ -486,3 +486,34 @@ def test_a_callback_that_compiles_within_an_epoch_is_refused(hook):
     x = np.ones((64, 4), "float32")
     with pytest.raises(ValueError, match=f"TF-E0502.*{hook}.*compile"):
         model.fit(x, x[:, :1], batch_size=16, verbose=0, callbacks=[compiling(hook)])
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 5])
+def test_no_batch_of_a_generator_is_lost_to_building_the_model(steps):
+    """However many steps there are an execution: Keras looks at that many batches beforehand."""
+    seen = []
+
+    class Sums(keras.metrics.Metric):
+        def __init__(self):
+            super().__init__(name="sums")
+            self.total = self.add_weight(shape=(), initializer="zeros", name="total")
+
+        def update_state(self, y_true, y_pred, sample_weight=None):
+            self.total.assign_add(keras.ops.sum(y_true))
+
+        def result(self):
+            return self.total + 0
+
+    def batches():
+        for i in range(7):
+            seen.append(i)
+            yield np.ones((4, 6), "float32"), np.full((4, 1), 10.0**i, "float32")
+
+    model = keras.Sequential([L.Dense(1)])
+    model.compile(keras.optimizers.SGD(0.0), "mse", metrics=[Sums()], steps_per_execution=steps)
+    history = model.fit(batches(), verbose=0).history
+    assert history["sums"] == [4444444.0] and int(model.optimizer.iterations) == 7
+    assert seen == list(range(7))
+    unbuilt = keras.Sequential([L.Dense(1)])
+    unbuilt.compile(steps_per_execution=steps)
+    assert unbuilt.predict((x for x in batches()), verbose=0).shape == (28, 1)

@@ -336,7 +336,8 @@ def machine_program():
 @pytest.mark.parametrize("arguments", [["--jsn"], ["--every", "0"], ["--every", "soon"], ["--json=1"], ["--once", "--serve"],
                                        ["--json", "--csv"], ["--alerts", "nothing"], ["--serve", "localhost:99999"], ["--log"],
                                        ["--webhook", "https://example.org/"], ["--webhook", "ftp://x"], ["--count", "-1"],
-                                       ["--color", "pink"], ["--format", "csv"], ["--gpus", ","], ["extra"]])
+                                       ["--color", "pink"], ["--format", "csv"], ["--gpus", ","], ["extra"], ["--gpus", "x,,1"], ["--gpus", "0,"],
+                                       ["--gpus", "GPU-"], ["--gpus", "0,-1"], ["--gpus", "12345678901"]])
 def test_wrong_usage(machine, arguments):
     done = machine.run(*arguments)
     assert done.returncode == 2 and done.stdout == "" and done.stderr.startswith("tracefire: error: ")

@@ -216,3 +216,15 @@ def test_json_lines_follow_the_clock(machine):
     seconds = [float(t[17:23]) for t in times]
     steps = [(b - a) % 60 for a, b in zip(seconds, seconds[1:])]
     assert all(0.15 < s < 0.9 for s in steps)
+
+
+def test_a_query_asks_for_no_more_than_its_fields_need(machine):
+    """What takes the driver tens of milliseconds is not asked: it would hang here."""
+    for function in ("nvmlDeviceGetPcieThroughput", "nvmlDeviceGetNvLinkState", "nvmlGpmSampleGet", "nvmlEventSetCreate",
+                     "nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetProcessUtilization"):
+        machine.script({"hang": {"function": function, "seconds": 30}})
+        begun = time.monotonic()
+        done = machine.run("--query-gpu=name,utilization.gpu,memory.used,pcie.link.gen.max,clocks.max.sm,power.max_limit,mig.mode.current",
+                           "--format=csv,noheader,nounits")
+        assert done.returncode == 0 and time.monotonic() - begun < 15, function
+        assert done.stdout == "NVIDIA H200, 87, 96512, 5, 1980, 700.00, Disabled\n", done.stdout

@@ -162,6 +162,39 @@ TEST_CASE("rows beyond the limit are added up by operation, said once, nothing i
   CHECK(proof().rows[0].kernel == "loop_1");
 }
 
+TEST_CASE("long names widen a column of the table for all rows") {
+  reset_proof();
+  Recorded longest(1, "cuda_softmax_cross_entropy_grad_of_rows");
+  longest.program->steps[0].op = "softmax_cross_entropy_grad";
+  longest.run();
+  Recorded(1, "loop").run();
+  const std::string text = proof().str();
+  std::vector<std::string> lines;
+  for (size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
+    lines.push_back(text.substr(at, text.find('\n', at) - at));
+  }
+  REQUIRE(lines.size() >= 3);
+  const size_t device = lines[0].find("device"), kernel = lines[0].find("kernel"),
+               runs = lines[0].find("runs");
+  for (size_t i = 1; i < 3; ++i) {
+    CHECK(lines[i].substr(device, 7) == "/CPU:0 ");
+    CHECK(lines[i][device - 1] == ' ');
+    CHECK(lines[i][kernel - 1] == ' ');
+    CHECK(lines[i][kernel] != ' ');
+    CHECK(lines[i].substr(runs, 2) == "1 ");
+  }
+}
+
+TEST_CASE("a proof of nothing says that nothing ran, and blames no CPU") {
+  synchronize();
+  reset_proof();
+  CHECK(proof().str() == "nothing ran\n");
+  CHECK(std::string(proof().verdict_text()) == "nothing-ran");
+  CHECK(proof().json().find("\"verdict\": \"nothing-ran\"") != std::string::npos);
+  Recorded(1, "loop").run();
+  CHECK(std::string(proof().verdict_text()) == "on-cpu");
+}
+
 TEST_CASE("precisions of products on GPUs are all named") {
   reset_proof();
   for (const char* precision : {"tf32", "highest", "tf32"}) {

@@ -7,6 +7,8 @@ own data adapter gives. Anything else is left to the loop over batches, so the s
 Keras's.
 """
 
+import contextlib
+
 import numpy as np
 
 from keras.src import callbacks as callbacks_module
@@ -149,6 +151,18 @@ def batches(iterator, run):
                 return
             begin, end, these = step
             yield begin, end, lambda these=these: run(these)
+
+
+@contextlib.contextmanager
+def one_batch(iterator):
+    """Within it, an iterator gives a batch at a time, to build a model on the first. Keras gives a
+    generator's first batches again, but not as many as there may be steps an execution."""
+    steps, iterator.steps_per_execution = iterator.steps_per_execution, 1
+    try:
+        yield
+    finally:
+        iterator.steps_per_execution = steps
+        iterator.reset()
 
 
 def why_not(model, iterator, callbacks, hooks, steps):

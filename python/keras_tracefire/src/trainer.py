@@ -451,18 +451,18 @@ class TracefireTrainer(_Base):
     def _build_from(self, iterator):
         """Creates the variables of model, loss, metrics and optimizer that do not exist yet."""
         _epochs.refuse_empty(iterator)
-        self._symbolic_build(iterator=iterator)
-        iterator.reset()
+        with _epochs.one_batch(iterator):
+            self._symbolic_build(iterator=iterator)
 
     def _build_for_predict(self, iterator):
         _epochs.refuse_empty(iterator)
         if all(layer.built for layer in self._flatten_layers()):
             return
-        for _, _, batches in iterator:
-            x, _, _ = data_adapter_utils.unpack_x_y_sample_weight(batches[0])
-            self._build_on(x)
-            break
-        iterator.reset()
+        with _epochs.one_batch(iterator):
+            for _, _, batches in iterator:
+                x, _, _ = data_adapter_utils.unpack_x_y_sample_weight(batches[0])
+                self._build_on(x)
+                break
 
     def _build_on(self, x):
         if not all(layer.built for layer in self._flatten_layers()):

@@ -2,6 +2,7 @@
 #include "backends/cuda/compiler.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace tracefire::cuda {
 namespace {
@@ -18,13 +19,15 @@ Result<std::unique_ptr<Compiler>> Compiler::make(const nvidia::NvrtcApi& api, in
   int count = 0;
   if (api.nvrtcVersion(&major, &minor) != NVRTC_SUCCESS ||
       api.nvrtcGetNumSupportedArchs(&count) != NVRTC_SUCCESS || count <= 0) {
-    return error(ErrorCode::kCudaCall,
-                 "NVRTC does not tell its version or architectures. Expected a working libnvrtc. "
-                 "Reinstall it.");
+    return error(ErrorCode::kNoGpu,
+                 "NVRTC was found, but does not tell its version or architectures. Expected a "
+                 "working libnvrtc.");
   }
   std::vector<int> known(static_cast<size_t>(count));
   if (api.nvrtcGetSupportedArchs(known.data()) != NVRTC_SUCCESS) {
-    return error(ErrorCode::kCudaCall, "nvrtcGetSupportedArchs failed. Reinstall libnvrtc.");
+    return error(ErrorCode::kNoGpu,
+                 "NVRTC was found, but does not list its architectures. Expected a working "
+                 "libnvrtc.");
   }
   made->version_ = std::to_string(major) + "." + std::to_string(minor);
   for (const int architecture : known) {
@@ -35,8 +38,8 @@ Result<std::unique_ptr<Compiler>> Compiler::make(const nvidia::NvrtcApi& api, in
     return error(ErrorCode::kLibraryWrongVersion, "NVRTC ", made->version_,
                  " makes no code for compute capability ", capability / 10, ".", capability % 10,
                  ", its oldest is ", known.front() / 10, ".", known.front() % 10,
-                 ". Expected NVRTC 12 for Volta. Install it with `python3 -m pip install "
-                 "nvidia-cuda-nvrtc-cu12 nvidia-cublas-cu12`.");
+                 ". Expected an NVRTC that knows this GPU; for Volta that is NVRTC 12, from "
+                 "`python3 -m pip install nvidia-cuda-nvrtc-cu12 nvidia-cublas-cu12`.");
   }
   made->cubin_ = made->architecture_ == capability;
   made->target_ = (made->cubin_ ? "sm_" : "compute_") + std::to_string(made->architecture_);
@@ -72,6 +75,15 @@ Result<std::string> Compiler::run(const std::string& name, const std::string& so
       log.resize(size - 1);
     }
     if (program != nullptr) api_.nvrtcDestroyProgram(&program);
+    if (code == NVRTC_ERROR_BUILTIN_OPERATION_FAILURE) {
+      // No fault of the kernel: NVRTC opens libnvrtc-builtins while it compiles.
+      return error(
+          ErrorCode::kNoGpu, "NVRTC ", version_,
+          " was found, but cannot compile: ", api_.nvrtcGetErrorString(code),
+          log.empty() ? "" : " (", log, log.empty() ? "" : ")",
+          ". Expected libnvrtc-builtins of the same version beside it. ",
+          nvidia::how_to_install(nvidia::Library::kNvrtc, std::atoi(version_.c_str()), true));
+    }
     return error(ErrorCode::kKernelCompile, call, " of kernels '", name, "' for ", target_,
                  " with NVRTC ", version_, " failed: ", api_.nvrtcGetErrorString(code), "\n", log);
   };

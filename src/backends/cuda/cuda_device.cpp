@@ -167,8 +167,10 @@ Result<const Compiler*> CudaDevice::compiler() {
   const std::lock_guard<std::mutex> lock(parts->mutex);
   if (parts->compiler == nullptr) {
     TF_ASSIGN(const nvidia::NvrtcApi* const nvrtc, stack_.nvrtc());
-    TF_ASSIGN(parts->compiler,
-              Compiler::make(*nvrtc, gpu_.capability, DiskCache::from_settings("cuda")));
+    Result<std::unique_ptr<Compiler>> made =
+        Compiler::make(*nvrtc, gpu_.capability, DiskCache::from_settings("cuda"));
+    if (!made.ok()) return with_cure(made.status(), nvidia::Library::kNvrtc);
+    parts->compiler = std::move(*made);
   }
   return parts->compiler.get();
 }
@@ -190,12 +192,22 @@ LoopKernels* CudaDevice::made_loop_kernels() {
   return (*parts)->loop_kernels.get();
 }
 
+Status CudaDevice::with_cure(const Status& failure, nvidia::Library library) {
+  const Result<nvidia::OpenLibrary> file = stack_.library(library);
+  const Result<int> major = stack_.cuda_major();
+  if (!file.ok() || !major.ok()) return failure;
+  return error(failure.code(), file->path, ": ", failure.message(), " ",
+               nvidia::how_to_install(library, *major, true));
+}
+
 Result<MatmulPlans*> CudaDevice::matmul_plans() {
   TF_ASSIGN(Running* const parts, running());
   const std::lock_guard<std::mutex> lock(parts->mutex);
   if (parts->matmul_plans == nullptr) {
     TF_ASSIGN(const nvidia::CublasLtApi* const cublaslt, stack_.cublaslt());
-    TF_ASSIGN(parts->matmul_plans, MatmulPlans::make(*cublaslt, parts->context));
+    Result<std::unique_ptr<MatmulPlans>> plans = MatmulPlans::make(*cublaslt, parts->context);
+    if (!plans.ok()) return with_cure(plans.status(), nvidia::Library::kCublasLt);
+    parts->matmul_plans = std::move(*plans);
   }
   return parts->matmul_plans.get();
 }

@@ -44,7 +44,8 @@ class CudaDevice final : public DeviceBackend {
   Result<std::shared_ptr<const Context>> context();
   Result<const Compiler*> compiler();
   Result<LoopKernels*> loop_kernels();
-  /// What loop_kernels() gave before; null where nobody has asked yet, so that no compiler is opened.
+  /// What loop_kernels() gave before; null where nobody has asked yet, so that no compiler is
+  /// opened.
   LoopKernels* made_loop_kernels();
   Result<MatmulPlans*> matmul_plans();
   /// A plan for the problem; with `tune`, large ones are measured, unless work is being recorded.
@@ -67,6 +68,8 @@ class CudaDevice final : public DeviceBackend {
   Result<Running*> running();
   Result<std::unique_ptr<Running>> start();
   static Pool::Token lanes_passed(Running& running);
+  /// What a library that was found answered instead of working, with its file and what to do.
+  Status with_cure(const Status& failure, nvidia::Library library);
 
   nvidia::Stack& stack_;
   const nvidia::Gpu gpu_;

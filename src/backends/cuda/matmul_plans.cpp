@@ -118,8 +118,18 @@ Result<std::unique_ptr<MatmulPlans>> MatmulPlans::make(const nvidia::CublasLtApi
                                                        std::shared_ptr<const Context> context) {
   TF_RETURN_IF_ERROR(context->enter());
   std::unique_ptr<MatmulPlans> made(new MatmulPlans(api, std::move(context)));
-  TF_CUBLASLT(api, cublasLtCreate, &made->handle_);
-  return made;
+  const cublasStatus_t code = api.cublasLtCreate(&made->handle_);
+  if (code == CUBLAS_STATUS_SUCCESS) return made;
+  const Context& gpu = *made->context_;
+  const char* const words = api.cublasLtGetStatusString(code);
+  if (code == CUBLAS_STATUS_ALLOC_FAILED) {
+    return error(ErrorCode::kOutOfMemory, "cuBLASLt found no memory to start on ",
+                 gpu.device().str(), " (", gpu.gpu().name, "): ", words,
+                 ". Expected room for it. End other programs that use this GPU.");
+  }
+  return error(ErrorCode::kNoGpu, "cuBLASLt was found, but does not start on ", gpu.device().str(),
+               " (", gpu.gpu().name, "): cublasLtCreate gave ", words,
+               ". Expected a cuBLASLt that works with this driver and GPU.");
 }
 
 MatmulPlans::~MatmulPlans() {

@@ -6,7 +6,7 @@
 #include "backends/cuda/axes.h"
 #include "backends/cuda/kernel_table.h"
 #include "backends/cuda/ready_kernels.h"
-#include "tracefire/half.h"
+#include "core/base/element.h"
 
 namespace tracefire::cuda {
 namespace {
@@ -203,38 +203,12 @@ BoundLaunch bind_constant(const NodeView& node, CudaDevice& device) {
   return bind_literal(node, device, node.node->attrs.text("bytes"));
 }
 
-template <class T>
-std::string bytes_of(T value) {
-  return std::string(reinterpret_cast<const char*>(&value), sizeof value);
-}
-
-/// A whole number as one element of `dtype`; integers keep their low bytes.
-std::string element_of(int64_t value, DType dtype) {
-  const auto real = static_cast<float>(value);
-  switch (dtype) {
-    case DType::kF64:
-      return bytes_of(static_cast<double>(value));
-    case DType::kF32:
-      return bytes_of(real);
-    case DType::kF16:
-      return bytes_of(f16_from_float(real));
-    case DType::kBF16:
-      return bytes_of(bf16_from_float(real));
-    case DType::kF8E4M3:
-      return bytes_of(f8e4m3_from_float(real));
-    case DType::kF8E5M2:
-      return bytes_of(f8e5m2_from_float(real));
-    default:  // little-endian: the low bytes come first
-      return bytes_of(value).substr(0, dtype_size(dtype));
-  }
-}
-
 /// Sizes have numbers when kernels are bound, so that this is a constant: no copy from the host,
 /// and a graph is captured with it.
 BoundLaunch bind_extent(const NodeView& node, CudaDevice& device) {
   TF_ASSIGN(const std::vector<int64_t> sizes, numbers_of(node, node.node->attrs.shape("shape")));
   return bind_literal(node, device,
-                      element_of(product(sizes, 0, sizes.size()), node.outputs[0].dtype));
+                      element_bytes(product(sizes, 0, sizes.size()), node.outputs[0].dtype));
 }
 
 }  // namespace

@@ -11,8 +11,7 @@ namespace {
 Status no_function(const OpenLibrary& library, const char* name) {
   return error(ErrorCode::kCudaCall, library.path, " has no function ", name,
                ". Expected every function of ", facts(library.library).stem,
-               "; the file is damaged or is not NVIDIA's. Reinstall it, or set TRACEFIRE_CUDA_PATH "
-               "to another copy.");
+               "; the file is damaged or is not NVIDIA's.");
 }
 
 }  // namespace

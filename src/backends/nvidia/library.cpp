@@ -51,6 +51,18 @@ std::string soname(Library library, int cuda_major) {
          std::to_string(soname_number(library, cuda_major));
 }
 
+std::string how_to_install(Library library, int cuda_major, bool again) {
+  const LibraryFacts& known = facts(library);
+  if (known.part_of_driver) {
+    return "Install the NVIDIA driver; in a container start it with --gpus all.";
+  }
+  const std::string package(cuda_major >= 13 ? known.pip13 : known.pip12);
+  return (again ? "Install it again with `python3 -m pip install --force-reinstall "
+                : "Install it with `python3 -m pip install ") +
+         package + "`, or set TRACEFIRE_CUDA_PATH to the folder that holds " +
+         (again ? "another one." : "it.");
+}
+
 std::string version_text(Library library, int64_t version) {
   const auto dotted = [](int64_t a, int64_t b, int64_t c) {
     std::string text = std::to_string(a) + "." + std::to_string(b);

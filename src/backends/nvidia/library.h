@@ -40,6 +40,9 @@ const std::array<Library, kLibraryCount>& all_libraries();
 int soname_number(Library library, int cuda_major);
 /// "libcublasLt.so.13".
 std::string soname(Library library, int cuda_major);
+/// "Install it with `python3 -m pip install nvidia-cublas`, or set TRACEFIRE_CUDA_PATH …": how to
+/// get a library of a CUDA major; with `again`, in place of one that is there and does not work.
+std::string how_to_install(Library library, int cuda_major, bool again = false);
 /// Version as people write it, from the number the library itself gives: 120904 of cuBLASLt is
 /// "12.9.4", 91900 of cuDNN "9.19.0", 22809 of NCCL "2.28.9".
 std::string version_text(Library library, int64_t version);

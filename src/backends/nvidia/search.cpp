@@ -242,7 +242,6 @@ Result<OpenLibrary> Search::open(Library library, int cuda_major) {
 }
 
 Status Search::missing(Library library, int cuda_major, size_t first_attempt) const {
-  const LibraryFacts& known = facts(library);
   const std::string name = soname(library, cuda_major);
   std::vector<std::string> others;
   std::vector<std::string> broken;
@@ -253,14 +252,7 @@ Status Search::missing(Library library, int cuda_major, size_t first_attempt) co
     if (a.outcome == Outcome::kUnloadable) broken.push_back(a.detail);
     searched.push_back(a.path);
   }
-  const std::string_view package = cuda_major >= 13 ? known.pip13 : known.pip12;
-  std::string cure;
-  if (known.part_of_driver) {
-    cure = "Install the NVIDIA driver; in a container start it with --gpus all.";
-  } else {
-    cure = "Install it with `python3 -m pip install " + std::string(package) +
-           "`, or set TRACEFIRE_CUDA_PATH to the folder that holds it.";
-  }
+  const std::string cure = how_to_install(library, cuda_major);
   if (!broken.empty()) {
     return error(ErrorCode::kLibraryNotFound, name,
                  " is there but cannot be loaded: ", joined(broken, "; "),

@@ -59,6 +59,22 @@ Gpu describe(const DriverApi& api, int index, CUdevice device) {
   return gpu;
 }
 
+/// Whether a library that was opened can be used: it is of the major that its file name says, and
+/// has every function that is called.
+Status usable(const OpenLibrary& library, int major) {
+  const Library which = library.library;
+  const int64_t told = library.version / (which == Library::kNvrtc ? 1000 : 10000);
+  if (library.version != 0 && told != major) {
+    return error(ErrorCode::kLibraryWrongVersion, library.path, " is version ",
+                 version_text(which, library.version), ". Expected ", major,
+                 ".x, as its name says. ", how_to_install(which, major, true));
+  }
+  const Status complete = which == Library::kNvrtc ? load_nvrtc_api(library).status()
+                                                   : load_cublaslt_api(library).status();
+  if (complete.ok()) return {};
+  return error(complete.code(), complete.message(), " ", how_to_install(which, major, true));
+}
+
 }  // namespace
 
 std::vector<int> allowed_majors(int driver_cuda_version, int oldest_capability) {
@@ -222,10 +238,8 @@ Result<int> Stack::major_locked() {
       Status failure;
       for (const Library needed : {Library::kNvrtc, Library::kCublasLt}) {
         Result<OpenLibrary> found = search_.open(needed, major);
-        if (!found.ok()) {
-          failure = found.status();
-          break;
-        }
+        failure = found.ok() ? usable(*found, major) : found.status();
+        if (!failure.ok()) break;
         libraries_.insert_or_assign(needed, std::move(found));
       }
       if (failure.ok()) return major;

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "core/base/element.h"
 #include "tracefire/half.h"
 
 namespace tracefire {
@@ -13,13 +14,6 @@ T load(const std::string& bytes, int64_t index) {
   T value;
   std::memcpy(&value, bytes.data() + static_cast<size_t>(index) * sizeof(T), sizeof(T));
   return value;
-}
-
-template <class T>
-std::string store(T value) {
-  std::string bytes(sizeof(T), '\0');
-  std::memcpy(bytes.data(), &value, sizeof(T));
-  return bytes;
 }
 
 template <class T>
@@ -89,23 +83,9 @@ std::optional<Scalar> read_element(DType dtype, const std::string& bytes, int64_
 }
 
 std::string element_bytes(const Scalar& scalar) {
-  const float real = static_cast<float>(scalar.real);
-  switch (scalar.dtype) {
-    case DType::kF64:
-      return store(scalar.real);
-    case DType::kF32:
-      return store(real);
-    case DType::kF16:
-      return store(f16_from_float(real));
-    case DType::kBF16:
-      return store(bf16_from_float(real));
-    case DType::kF8E4M3:
-      return store(f8e4m3_from_float(real));
-    case DType::kF8E5M2:
-      return store(f8e5m2_from_float(real));
-    default:  // little-endian: the low bytes come first
-      return store(scalar.integer).substr(0, dtype_size(scalar.dtype));
-  }
+  const bool real = is_floating(scalar.dtype);
+  return real ? element_bytes(scalar.real, scalar.dtype)
+              : element_bytes(scalar.integer, scalar.dtype);
 }
 
 ConstantView::ConstantView(const Node& node) {

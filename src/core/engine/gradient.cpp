@@ -115,7 +115,7 @@ void check_tensors(const Tensors& outputs, const Tensors& sources,
 
 }  // namespace
 
-struct Tape::State final : trace::Recorder {
+struct Tape::State final : trace::NodeListener {
   std::vector<TapeEntry> entries;
   std::unordered_map<uint64_t, trace::CellPtr> residuals;
 
@@ -146,7 +146,7 @@ Tape::Tape() : state_(std::make_shared<State>()) { resume(); }
 Tape::~Tape() { stop(); }
 
 void Tape::resume() {
-  if (!state_->is_recording()) trace::Recorder::start(state_);
+  if (!state_->is_recording()) trace::NodeListener::start(state_);
 }
 
 void Tape::stop() { state_->stop(); }

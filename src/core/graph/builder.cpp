@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/graph/builder.h"
 
-#include <cmath>
-#include <cstring>
-
+#include "core/base/element.h"
 #include "core/graph/symbols.h"
-#include "tracefire/half.h"
 
 namespace tracefire {
 namespace {
@@ -22,72 +19,6 @@ bool exists(const Graph& graph, Value value) {
   if (value.is_param()) return index < graph.params.size();
   size_t node = static_cast<size_t>(value.node);
   return node < graph.nodes.size() && index < graph.nodes[node].outputs.size();
-}
-
-template <class T>
-std::string bytes_of(T value) {
-  return std::string(reinterpret_cast<const char*>(&value), sizeof(T));
-}
-
-/// Rounded towards zero and cut to the ends of T; NaN becomes 0.
-template <class T>
-std::string integer_bytes(double value) {
-  if (std::isnan(value)) return bytes_of(T{0});
-  if (value <= static_cast<double>(std::numeric_limits<T>::min())) {
-    return bytes_of(std::numeric_limits<T>::min());
-  }
-  if (value >= static_cast<double>(std::numeric_limits<T>::max())) {
-    return bytes_of(std::numeric_limits<T>::max());
-  }
-  return bytes_of(static_cast<T>(value));
-}
-
-/// One element of `dtype` as it lies in memory; empty where no number is of that type.
-std::string element_bytes(double value, DType dtype) {
-  float single = static_cast<float>(value);
-  switch (dtype) {
-    case DType::kBool:
-      return bytes_of(static_cast<uint8_t>(value != 0));
-    case DType::kI4:
-    case DType::kI8:
-      return integer_bytes<int8_t>(value);
-    case DType::kI16:
-      return integer_bytes<int16_t>(value);
-    case DType::kI32:
-      return integer_bytes<int32_t>(value);
-    case DType::kI64:
-      return integer_bytes<int64_t>(value);
-    case DType::kU4:
-    case DType::kU8:
-      return integer_bytes<uint8_t>(value);
-    case DType::kU16:
-      return integer_bytes<uint16_t>(value);
-    case DType::kU32:
-      return integer_bytes<uint32_t>(value);
-    case DType::kU64:
-      return integer_bytes<uint64_t>(value);
-    case DType::kF8E4M3:
-      return bytes_of(f8e4m3_from_float(single));
-    case DType::kF8E5M2:
-      return bytes_of(f8e5m2_from_float(single));
-    case DType::kF16:
-      return bytes_of(f16_from_float(single));
-    case DType::kBF16:
-      return bytes_of(bf16_from_float(single));
-    case DType::kF32:
-      return bytes_of(single);
-    case DType::kF64:
-      return bytes_of(value);
-    case DType::kC64:
-      return bytes_of(single) + bytes_of(0.0f);
-    case DType::kC128:
-      return bytes_of(value) + bytes_of(0.0);
-    case DType::kInvalid:
-    case DType::kString:
-    case DType::kToken:
-      return "";
-  }
-  return "";
 }
 
 }  // namespace

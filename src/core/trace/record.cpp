@@ -77,19 +77,19 @@ Context& context() {
   return state;
 }
 
-std::vector<std::weak_ptr<Recorder>>& recorders() {
-  thread_local std::vector<std::weak_ptr<Recorder>> list;
+std::vector<std::weak_ptr<NodeListener>>& listeners() {
+  thread_local std::vector<std::weak_ptr<NodeListener>> list;
   return list;
 }
 
-void Recorder::start(const std::shared_ptr<Recorder>& recorder) {
-  recorder->thread_ = std::this_thread::get_id();
-  auto& list = recorders();
-  std::erase_if(list, [&](const std::weak_ptr<Recorder>& other) {
-    const std::shared_ptr<Recorder> alive = other.lock();
-    return !alive || alive == recorder || !alive->records_here();
+void NodeListener::start(const std::shared_ptr<NodeListener>& listener) {
+  listener->thread_ = std::this_thread::get_id();
+  auto& list = listeners();
+  std::erase_if(list, [&](const std::weak_ptr<NodeListener>& other) {
+    const std::shared_ptr<NodeListener> alive = other.lock();
+    return !alive || alive == listener || !alive->records_here();
   });
-  list.push_back(recorder);
+  list.push_back(listener);
 }
 
 Location current_location() {
@@ -143,9 +143,9 @@ Result<std::vector<CellPtr>> record_node(Node node, std::vector<CellPtr> inputs)
   }
   for (const CellPtr& cell : outputs) cell->producer = traced;
   note_pending(traced);
-  for (const std::weak_ptr<Recorder>& weak : recorders()) {
-    const std::shared_ptr<Recorder> recorder = weak.lock();
-    if (recorder && recorder->records_here()) recorder->recorded(traced, outputs);
+  for (const std::weak_ptr<NodeListener>& weak : listeners()) {
+    const std::shared_ptr<NodeListener> listener = weak.lock();
+    if (listener && listener->records_here()) listener->recorded(traced, outputs);
   }
   return outputs;
 }

@@ -81,12 +81,12 @@ Context& context();
 Location current_location();
 
 /// Whoever wants to see every node recorded on one thread (tapes).
-class Recorder {
+class NodeListener {
  public:
-  virtual ~Recorder() = default;
+  virtual ~NodeListener() = default;
   virtual void recorded(const TraceNodePtr& node, const std::vector<CellPtr>& outputs) = 0;
   /// Of the thread that calls it, from now on.
-  static void start(const std::shared_ptr<Recorder>& recorder);
+  static void start(const std::shared_ptr<NodeListener>& listener);
   /// On any thread.
   void stop() { thread_ = std::thread::id(); }
   bool is_recording() const { return thread_.load() != std::thread::id(); }
@@ -96,6 +96,6 @@ class Recorder {
   std::atomic<std::thread::id> thread_;  ///< none: it has stopped
 };
 /// Those of this thread, and some that have stopped or are gone.
-std::vector<std::weak_ptr<Recorder>>& recorders();
+std::vector<std::weak_ptr<NodeListener>>& listeners();
 
 }  // namespace tracefire::trace

@@ -91,9 +91,9 @@ Tensor Model::predict_step(const Tensor& x) { return (*this)(x); }
 namespace {
 
 /// Reports of epochs, read from the device when somebody looks, else all at the end.
-class Recorder {
+class EpochReports {
  public:
-  Recorder(const std::vector<std::string>& names, History* history)
+  EpochReports(const std::vector<std::string>& names, History* history)
       : names_(names), history_(history) {}
   void add(Tensors results) { waiting_.push_back(std::move(results)); }
   void settle() {
@@ -138,7 +138,7 @@ History Model::fit(const data::Dataset& data, const FitOptions& options) {
   }
   if (training().compiled.optimizer) training().compiled.optimizer->build(trainable_variables());
 
-  Recorder recorder(trainer.names(StepKind::kTrain), &history);
+  EpochReports reports(trainer.names(StepKind::kTrain), &history);
   Progress progress(options.epochs, options.verbose);
   const bool watched = options.verbose || options.on_epoch || validation;
   const uint32_t seed = options.seed ? *options.seed : options.shuffle ? next_seed() : 0;
@@ -150,9 +150,9 @@ History Model::fit(const data::Dataset& data, const FitOptions& options) {
         const profiler::Input feed("shuffle");
         order = shuffled_rows(trainer.rows(), seed, epoch);
       }
-      recorder.add(trainer.run_epoch(StepKind::kTrain, order));
+      reports.add(trainer.run_epoch(StepKind::kTrain, order));
       if (!watched) continue;
-      recorder.settle();
+      reports.settle();
       Report& report = history.epochs.back();
       if (validation) {
         reset_metrics();
@@ -170,12 +170,12 @@ History Model::fit(const data::Dataset& data, const FitOptions& options) {
   } catch (...) {
     // What was finished stays known, unless it is what failed.
     try {
-      recorder.settle();
+      reports.settle();
     } catch (const Error&) {  // the first error is the one to tell
     }
     throw;
   }
-  recorder.settle();
+  reports.settle();
   return history;
 }
 

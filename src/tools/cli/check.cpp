@@ -5,8 +5,6 @@
 
 #include <atomic>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <sstream>
 #include <thread>
@@ -187,42 +185,20 @@ class Watch {
   std::map<int, monitor::Gpu> last_;
 };
 
-/// A folder that is gone afterwards.
-class PrivateFolder {
- public:
-  PrivateFolder() : path_(inject::make_folder("").value()) {}
-  ~PrivateFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  PrivateFolder(const PrivateFolder&) = delete;
-  PrivateFolder& operator=(const PrivateFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  const std::string path_;
-};
-
 int monitor_program(const Options& options, const Context& context, CheckResult* result) {
   if (!options.quiet) context.console.say("3 of 3: running the program, recorded and monitored");
-  const PrivateFolder folder;
   inject::ProveRequest request;
   request.command = options.command;
-  request.out = folder.path() + "/proof";
   request.require = options.require;
   request.quiet = true;
+  request.own_stdout = !options.json;
   request.version = context.build.version;
   request.commit = context.build.commit;
-  int status = 0;
-  {
-    Watch watch;
-    status = inject::prove(request);
-    watch.take(result);
-  }
-  std::ifstream file(request.out + "/report.json", std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  result->proof = parsed(text.str());
+  std::string proof;
+  Watch watch;
+  const int status = inject::prove(request, &proof);
+  watch.take(result);
+  result->proof = parsed(proof);
   return status;
 }
 
@@ -236,7 +212,10 @@ int run(Context& context, const Options& options) {
     result.exit_status = monitor_program(options, context, &result);
   }
   if (options.html) {
-    inject::write_private(*options.html, check_html(result)).throw_if_error();
+    const Status written = inject::write_private(*options.html, check_html(result));
+    // A program has ended and its status is not lost.
+    if (options.command.empty()) written.throw_if_error();
+    if (!written.ok()) context.console.say(written.str(), "tracefire check: the page is lost: ");
   }
   if (options.json) context.print(check_json(context, result));
   if (options.quiet || options.json) return result.exit_status;
@@ -278,7 +257,9 @@ Command check_command() {
       "Without a program the page goes to standard output and the exit status is the doctor's: 0 "
       "gpu-ok, 1 gpu-broken, 3 gpu-degraded, 4 cpu-only. With one, the program keeps standard "
       "output, the page goes to standard error, and the exit status is the program's own, 126, 127 "
-      "or 128 + n as with `tracefire prove`. Without a GPU the program runs all the same."};
+      "or 128 + n as with `tracefire prove`. With --json stdout is one JSON document and nothing "
+      "else: what the program prints there goes to stderr. Without a GPU the program runs all the "
+      "same."};
   command.examples = {{"tracefire check", "This machine, and where a matrix product runs."},
                       {"tracefire check --html check.html -- python train.py --epochs 1",
                        "Everything about a run, kept as a page."},

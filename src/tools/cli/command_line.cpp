@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <exception>
+#include <limits>
 
 #include "core/base/settings.h"
 #include "core/base/text.h"
@@ -140,17 +141,20 @@ void refuse_extras(const Manual& manual, const CommandPage& page,
       for (const OptionPage& option : page.options) {
         names.insert(names.end(), option.names.begin(), option.names.end());
       }
-      wrong_usage("there is no option ", shown, ".",
-                  did_you_mean(word.substr(0, word.find('=')), names));
-    }
-    if (page.name.empty()) {
-      std::vector<std::string> names;
-      for (const CommandPage& command : manual.commands) names.push_back(command.name);
-      if (std::find(names.begin(), names.end(), word) != names.end()) {
-        wrong_usage("the command ", shown, " stands where none can: only one is given.");
+      const std::string name = word.substr(0, word.find('='));
+      if (std::find(names.begin(), names.end(), name) != names.end()) {
+        wrong_usage("the option ", shown, " must stand after ",
+                    page.name.empty() ? "tracefire" : page.name, " and before --.");
       }
-      wrong_usage("there is no command ", shown, ".", did_you_mean(word, names));
+      wrong_usage("there is no option ", shown, ".", did_you_mean(name, names));
     }
+    std::vector<std::string> names;
+    for (const CommandPage& command : manual.commands) names.push_back(command.name);
+    if (std::find(names.begin(), names.end(), word) != names.end()) {
+      wrong_usage("the command ", shown, " stands where none can: only one is given.");
+    }
+    if (page.name.empty())
+      wrong_usage("there is no command ", shown, ".", did_you_mean(word, names));
     wrong_usage("the argument ", shown, " is one too many.");
   }
 }
@@ -159,6 +163,10 @@ void refuse_extras(const Manual& manual, const CommandPage& page,
 /// takes it for the program, and the program for one argument too many.
 void refuse_before_dashes(const CommandPage& page, const std::vector<char*>& words,
                           const std::vector<std::string>& extras) {
+  const bool runs_a_program = std::any_of(
+      page.options.begin(), page.options.end(),
+      [](const OptionPage& option) { return option.positional() && option.value == "COMMAND"; });
+  if (!runs_a_program) return;
   const auto dashes = std::find(words.begin(), words.end(), std::string_view("--"));
   if (dashes == words.begin() || dashes == words.end()) return;
   if (std::all_of(extras.begin(), extras.end(), [](const auto& word) { return word == "--"; }))
@@ -229,7 +237,7 @@ int run(Program& program, Console& console, const BuildInfo& build, const Manual
     refuse_extras(manual, page, program.app.get_subcommand(page.name)->remaining());
     refuse_before_dashes(page, words.parsed, program.app.remaining());
   }
-  refuse_extras(manual, manual.program, program.app.remaining());
+  refuse_extras(manual, page, program.app.remaining());
   if (program.common.man) {
     console.print(man_page(manual, page));
     return kSuccess;
@@ -311,6 +319,10 @@ CLI::Option* add_number(CLI::App& app, const std::string& name, int64_t& target,
     const char* end = given.data() + given.size();
     int64_t value = 0;
     const auto [stop, failure] = std::from_chars(given.data(), end, value);
+    if (failure == std::errc::result_out_of_range && stop == end && given[0] != '-') {
+      wrong_usage(name, " was given '", printable(given), "'. A whole number from ", least, " to ",
+                  std::numeric_limits<int64_t>::max(), " was expected.");
+    }
     if (failure != std::errc() || stop != end || value < least) {
       const bool huge = failure == std::errc::result_out_of_range;
       wrong_usage(name, " was given '", printable(given), "'. A ", huge ? "64-bit " : "",

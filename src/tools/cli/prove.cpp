@@ -64,9 +64,13 @@ Command prove_command() {
       "Runs a program and its children, unchanged, with a library that records what the CUDA "
       "driver reports: which kernels ran in which process and how long, copies, memory, the time "
       "in which the GPU waited and why. It ends with a verdict (on-gpu, partly-on-gpu, on-cpu) and "
-      "with what to do next. The report goes to stderr; the program keeps stdin and stdout.",
+      "with what to do next. The report goes to stderr; the program keeps stdin and stdout. With "
+      "--json stdout is one JSON document and nothing else: what the program prints there goes to "
+      "stderr. --out keeps the same document as report.json and leaves stdout to the program.",
       "The exit status is the program's own: 128 + n where signal n ended it, 126 where it cannot "
-      "be executed, 127 where it is not found; 3 where --require is missed.",
+      "be executed, 127 where it is not found; 3 where --require is missed. Where records or "
+      "reports cannot be written, the "
+      "program runs all the same, its status stays, and stderr says what is not kept.",
       "With --out the folder gets report.txt, report.json, report.html (one file, no scripts), "
       "trace.json (for Perfetto), and the records, which --from analyses again. docker, podman, "
       "nerdctl and apptainer get the options that bring the recording into the container.",
@@ -87,6 +91,7 @@ Command prove_command() {
     return [options](Context& context) -> int {
       check(*options);
       inject::ProveRequest request = options->request;
+      request.own_stdout = !request.json;
       request.graphs_by_node = options->graphs == "node";
       request.beat_ms = static_cast<int>(options->beat_ms);
       request.seconds = static_cast<double>(options->seconds);

@@ -151,7 +151,11 @@ int run_and_report(const Context& context, const std::vector<std::string>& comma
   const std::string result = folder + "/demo.json";
   std::vector<std::string> words = command;
   words.insert(words.end(), {"--json", result});
-  const ProfiledRun run = run_profiled(words, folder, context.build.version);
+  inject::RunOptions options;
+  options.command = words;
+  options.folder = folder;
+  options.version = context.build.version;
+  const ProfiledRun run = run_profiled(options);
   if (!run.session.ending.start_error.empty()) {
     context.console.say(
         concat_text("tracefire demo: ", command.front(), ": ", run.session.ending.start_error));

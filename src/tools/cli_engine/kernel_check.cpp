@@ -147,22 +147,22 @@ std::vector<Profile> read_profiles(const std::string& folder) {
   return profiles;
 }
 
-ProfiledRun run_profiled(const std::vector<std::string>& command, const std::string& folder,
-                         const std::string& version) {
-  const std::string processes = folder + "/processes";
+ProfiledRun run_profiled(const inject::RunOptions& options) {
+  const std::string processes = options.folder + "/processes";
+  ProfiledRun run;
+  if (options.folder.empty()) {
+    run.session = inject::run_and_record(options, &run.lost);
+    run.lost = options.no_folder;
+    return run;
+  }
   // The program below inherits it; a relative path would move with its working folder.
   setenv("TRACEFIRE_PROFILE", fs::absolute(processes).c_str(), 1);
-  inject::RunOptions options;
-  options.command = command;
-  options.folder = folder;
-  options.version = version;
-  Result<inject::Session> session = inject::run_and_record(options);
+  run.session = inject::run_and_record(options, &run.lost);
   unsetenv("TRACEFIRE_PROFILE");
-  ProfiledRun run;
-  run.session = std::move(session).value();
   run.profiles = read_profiles(processes);
   inject::Damage damage;
-  const Result<std::vector<inject::ProcessRecord>> records = inject::read_records(folder, &damage);
+  const Result<std::vector<inject::ProcessRecord>> records =
+      inject::read_records(options.folder, &damage);
   for (Profile& profile : run.profiles) {
     run.checks.push_back(check_kernels(
         run.session, records.ok() ? *records : std::vector<inject::ProcessRecord>(), &profile));

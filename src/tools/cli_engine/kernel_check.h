@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tools/inject/records.h"
+#include "tools/inject/run.h"
 #include "tools/inject/session.h"
 #include "tracefire/profiler.h"
 
@@ -35,9 +36,10 @@ struct ProfiledRun {
   inject::Session session;
   std::vector<profiler::Profile> profiles;
   std::vector<KernelCheck> checks;  ///< one a profile
+  std::string lost;                 ///< why the records are not in the folder; empty where they are
 };
-/// Runs `command`; everything it leaves lies in `folder`, made by inject::make_folder().
-ProfiledRun run_profiled(const std::vector<std::string>& command, const std::string& folder,
-                         const std::string& version);
+/// Runs options.command; everything it leaves lies in options.folder, made by
+/// inject::make_folder(). Without a folder the program runs and leaves nothing.
+ProfiledRun run_profiled(const inject::RunOptions& options);
 
 }  // namespace tracefire::cli

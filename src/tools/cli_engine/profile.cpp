@@ -53,15 +53,25 @@ int profile(const Context& context, const Options& options) {
     wrong_usage("no program was given. `tracefire profile -- PROGRAM` was expected.");
   }
   const Result<std::string> folder = inject::make_folder(options.out);
-  folder.status().throw_if_error();
+  inject::RunOptions how;
+  how.command = options.command;
+  how.own_stdout = !options.json;
+  how.version = context.build.version;
+  if (folder.ok()) {
+    how.folder = *folder;
+  } else if (folder.status().code() == ErrorCode::kBadUsage) {
+    folder.status().throw_if_error();
+  } else {
+    how.no_folder = folder.status().message();  // the program runs all the same
+  }
   struct Temporary {
     std::string path;
     ~Temporary() {
       std::error_code ignored;
       if (!path.empty()) std::filesystem::remove_all(path, ignored);
     }
-  } const temporary{options.out.empty() ? *folder : ""};
-  const ProfiledRun run = run_profiled(options.command, *folder, context.build.version);
+  } const temporary{options.out.empty() ? how.folder : ""};
+  const ProfiledRun run = run_profiled(how);
   if (!run.session.ending.start_error.empty()) {
     context.console.say(concat_text("tracefire profile: ", options.command.front(), ": ",
                                     run.session.ending.start_error));
@@ -70,11 +80,20 @@ int profile(const Context& context, const Options& options) {
   const std::string text = text_of(run);
   if (!options.quiet) std::fputs(text.c_str(), stderr);
   if (options.json) context.print(document_of(context, run));
-  if (!options.out.empty()) {
-    for (const profiler::Profile& one : run.profiles) {
-      one.write(*folder + "/processes/" + std::to_string(one.pid));
+  std::string lost = run.lost;
+  if (!options.out.empty() && lost.empty()) {
+    try {
+      for (const profiler::Profile& one : run.profiles) {
+        one.write(*folder + "/processes/" + std::to_string(one.pid));
+      }
+      if (!run.profiles.empty()) run.profiles.front().write(*folder);
+    } catch (const Error& failure) {
+      lost = failure.what();
     }
-    if (!run.profiles.empty()) run.profiles.front().write(*folder);
+  }
+  if (!lost.empty()) {
+    context.console.say(lost + ". The program ran all the same and the exit status is its own.",
+                        "tracefire profile: the record is not kept: ");
   }
   return run.session.ending.status;
 }
@@ -90,7 +109,8 @@ Command profile_command() {
       "its executor: time and share of each operation and kernel with its device, library and "
       "source line, programs and captured graphs, steps, time spent on input, memory over time "
       "and what held it at its peak. The report goes to stderr; the program keeps stdin and "
-      "stdout. Programs of other frameworks leave no such records: use `tracefire prove`.",
+      "stdout, but with --json stdout is one JSON document and what the program prints there goes "
+      "to stderr. Programs of other frameworks leave no such records: use `tracefire prove`.",
       "On a GPU, kernels inside captured graphs are timed by CUPTI, and the kernels that the "
       "records name are compared with those that the driver saw. Where CUPTI cannot be used, a "
       "few executions run outside the graph and are measured; the table says which it was.",
@@ -103,7 +123,7 @@ Command profile_command() {
       {"tracefire profile -- python train.py", "Runs and reports."},
       {"tracefire profile --out profile -- ./train --epochs 1", "Keeps the report in profile/."},
       {"tracefire profile --quiet --json -- ./train > profile.json",
-       "For programs, where the program itself prints nothing on stdout."}};
+       "For programs; what ./train prints on stdout goes to stderr."}};
   command.schema = "tracefire.profile/1";
   command.settings = UseOfSettings::kWithoutWrongOnes;
   command.define = [](CLI::App& app) -> Action {

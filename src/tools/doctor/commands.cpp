@@ -33,14 +33,24 @@ std::string row_of(const Machine& m, const Data& data) {
   return "other";
 }
 
-/// In a container the files tell the image's system; the kernel is the host's.
-std::string row_of_kernel(const Machine& m, const Data& data) {
+/// In a container the files tell the image's system; the kernel is the host's. Sets the release
+/// where the kernel's version tells it.
+std::string row_of_kernel(const Machine& m, const Data& data, std::string* version) {
   auto it = data.systems().find("kernels");
-  if (it != data.systems().end() && it->is_array())
-    for (const Json& row : *it)
-      if (row.is_array() && row.size() == 2 && row[0].is_string() && row[1].is_string() &&
-          contains(m.kernel, row[0].get<std::string>()))
-        return row[1].get<std::string>();
+  if (it == data.systems().end() || !it->is_array()) return "";
+  for (const Json& row : *it) {
+    if (!row.is_array() || row.size() < 2 || !row[0].is_string() || !row[1].is_string() ||
+        !contains(m.kernel, row[0].get<std::string>()))
+      continue;
+    const std::string name = row[1].get<std::string>();
+    if (row.size() > 2 && row[2].is_object())
+      for (const auto& [kernel, release] : row[2].items())
+        if (m.kernel.rfind(kernel, 0) == 0 && release.is_string())
+          *version = release.get<std::string>();
+    if (const size_t at = m.kernel.find(".el"); at != m.kernel.npos)  // .el9_5, .el10_0
+      *version = m.kernel.substr(at + 3, m.kernel.compare(at + 3, 2, "10") == 0 ? 2 : 1);
+    return data.systems().contains(name) && data.systems()[name].is_object() ? name : "";
+  }
   return "";
 }
 
@@ -52,12 +62,8 @@ void add(const Json& from, Commands* to) {
 System system_of(const Machine& m, const Data& data) {
   System out;
   const bool container = !m.container.empty() && !m.wsl;
-  out.name = container ? row_of_kernel(m, data) : row_of(m, data);
+  out.name = container ? row_of_kernel(m, data, &out.version) : row_of(m, data);
   if (!container) out.version = m.os_version;
-  if (container) {  // el9: the host's release
-    const size_t at = m.kernel.find(".el");
-    if (at != m.kernel.npos) out.version = m.kernel.substr(at + 3, m.kernel[at + 3] == '1' ? 2 : 1);
-  }
   if (out.name.empty()) out.name = "ubuntu", out.guessed = true;
   add(data.systems()[out.name], &out.commands);
   if (auto it = data.systems()[out.name].find("versions"); it != data.systems()[out.name].end())
@@ -104,16 +110,15 @@ std::string driver_of(const System& system, const Machine& m, const Data& data, 
   auto get = [&](const char* name) { return has(name) ? system.commands.at(name) : std::string(); };
   // A GPU that newer branches no longer know, where the plain package is the newest branch.
   const bool old_gpu = f.has("driver.last_branch") && has("driver_old");
-  const int needed = least > 0 ? least : major_of(branch);
-  std::string text = get("driver");
-  if (old_gpu)
-    text = get("driver_old");
-  else if (has("own_branch") && major_of(get("own_branch")) < needed)
-    text = has("driver_nvidia") &&
-                   (least == 0 || !has("nvidia_branch") || major_of(get("nvidia_branch")) >= least)
-               ? get("driver_nvidia")
-               : text_of(data.systems(), "driver_run");
-  return made(text, m, data, system, f, branch);
+  const int own = has("own_branch") ? major_of(get("own_branch")) : 1000;
+  const bool repository =
+      has("driver_nvidia") && (!has("nvidia_branch") || major_of(get("nvidia_branch")) >= least);
+  if (old_gpu) return made(get("driver_old"), m, data, system, f, branch);
+  if (own >= std::max(least, major_of(branch)))
+    return made(get("driver"), m, data, system, f, branch);
+  if (repository) return made(get("driver_nvidia"), m, data, system, f, branch);
+  if (own >= least) return made(get("driver"), m, data, system, f, get("own_branch"));
+  return made(text_of(data.systems(), "driver_run"), m, data, system, f, branch);
 }
 
 }  // namespace

@@ -259,7 +259,7 @@ void choose_installer(const Root& root, const Machine& machine, Environment* env
     bool own_python = false;  // built beside the distribution's, as in the images of python
     for (const std::string& site : env->sites)
       own_python |= site.rfind("/usr/local/", 0) == 0 && name_of(site) == "site-packages";
-    if ((prefix == "/usr" || env->kind == "user") && !own_python &&
+    if ((prefix == "/usr" || prefix == "/usr/local" || env->kind == "user") && !own_python &&
         system_is_managed(root, machine, leading(env->python, 2)))
       env->installer = "managed";
     return;

@@ -126,20 +126,25 @@ std::string Installer::in_new_environment(const Install& asked,
     for (const char* one : {"tensorflow", "torch", "jax", "keras"})
       if (id.empty() && (name == one || name == std::string(one) + "-cpu")) id = one;
   }
-  std::string more;
+  std::string more, rest = arguments;
   if (id.empty()) {  // a package alone is no cure in an environment without the framework
-    id = prefix_.empty() ? facts_.get("fw") : facts_.get("main.framework");
+    const std::string all = facts_.get("env.frameworks");
+    id = !prefix_.empty()   ? facts_.get("main.framework")
+         : facts_.has("fw") ? facts_.get("fw")
+                            : all.substr(0, all.find(' '));
     const std::string release = public_part(prefix_.empty() ? facts_.get("fw.version") : "");
-    if (!id.empty())
+    if (!id.empty()) {
       more = "\"" +
              (id == "tensorflow" ? "tensorflow[and-cuda]"
               : id == "jax"      ? "jax[cuda12]"
                                  : id) +
              (release.empty() ? "" : "==" + release) + "\" ";
+      rest = join(asked.packages, " ");
+    }
   }
   const std::string folder = "~/" + (id.empty() ? "gpu" : id) + "-env";
   return fact("pip.base") + " -m venv " + folder + " && " + folder + "/bin/python -m pip install " +
-         more + arguments;
+         more + rest;
 }
 
 std::string Installer::install(const std::string& arguments) const {

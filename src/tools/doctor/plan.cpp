@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/doctor/plan.h"
 
+#include "tools/doctor/fix.h"
 #include "tools/doctor/inventory.h"
 #include "tools/doctor/plan_candidate.h"
 #include "tools/doctor/text.h"
@@ -330,8 +331,11 @@ void Plan::answer(Report* report) {
   plan.severity = "info";
   plan.confidence = 0.85;
   plan.order = 1000;
+  const Facts facts = planner_.facts();
+  for (std::string& sentence : told_) sentence = fill_fix(sentence, facts);
+  for (Finding& one : findings_) one.fix = fill_fix(one.fix, facts);
   plan.evidence = std::move(told_);
-  plan.fix = fix_;
+  plan.fix = fill_fix(fix_, facts);
   report->summary = plan.evidence[0];
   for (Finding& one : findings_) report->findings.push_back(std::move(one));
   report->findings.push_back(std::move(plan));

@@ -2,6 +2,7 @@
 #include "tools/doctor/plan_candidate.h"
 
 #include "tools/doctor/derive.h"
+#include "tools/doctor/fix.h"
 #include "tools/doctor/text.h"
 #include "tools/doctor/version.h"
 
@@ -125,6 +126,18 @@ Planner::Planner(const Root& root, const Data& data, const Survey& survey, Envir
       if (CudnnNeed need = cudnn_need(data, &surveyed.env, framework); need.by_pip())
         neighbours_.push_back(std::move(need));
   }
+}
+
+Facts Planner::facts() const {
+  Facts out = survey_.facts;
+  installer_facts("", env_.prefix.empty() ? nullptr : &env_, &out);
+  if (env_.prefix.empty()) {
+    out.set("pip", env_.interpreter + " -m pip");
+    out.set("pip.base", env_.interpreter);
+  }
+  // The releases that are planned for are PyPI's.
+  if (out.get("pip.by") == "conda") out.set("pip.by", "pip");
+  return out;
 }
 
 std::vector<CudnnNeed> Planner::neighbours_of(const std::string& id) const {

@@ -60,9 +60,10 @@ class Planner {
   /// Makes an environment for it and installs it there.
   std::string own_environment(const Candidate& candidate, const std::string& python) const;
   const Environment& env() const { return env_; }
-  std::string pip() const {
-    return env_.prefix.empty() ? env_.interpreter + " -m pip" : env_.pip();
-  }
+  /// For fill_fix(), which every text with a command goes through.
+  static std::string pip() { return "{pip}"; }
+  /// The machine's facts and how packages come into the environment.
+  Facts facts() const;
 
  private:
   const Json* needs(const std::string& id, const std::string& version) const;

@@ -37,7 +37,14 @@ sigset_t waited_signals() {
 /// In the child: becomes the program, or tells errno through the pipe.
 [[noreturn]] void become(const std::vector<std::string>& command,
                          const std::vector<std::pair<std::string, std::string>>& environment,
-                         const sigset_t& mask, int report) {
+                         const sigset_t& mask, bool own_stdout, int report) {
+  if (!own_stdout && dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {  // stderr is closed
+    const int nowhere = open("/dev/null", O_WRONLY);
+    if (nowhere >= 0 && nowhere != STDOUT_FILENO) {
+      dup2(nowhere, STDOUT_FILENO);
+      close(nowhere);
+    }
+  }
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -100,7 +107,7 @@ Ending not_started(int code) {
 
 Ending run_program(const std::vector<std::string>& command,
                    const std::vector<std::pair<std::string, std::string>>& environment,
-                   int period_ms, const std::function<void(pid_t)>& tick) {
+                   int period_ms, bool own_stdout, const std::function<void(pid_t)>& tick) {
   int report[2];
   if (pipe2(report, O_CLOEXEC) != 0) return not_started(errno);
   const sigset_t waited = waited_signals();
@@ -115,7 +122,7 @@ Ending run_program(const std::vector<std::string>& command,
   const pid_t child = fork();
   if (child == 0) {
     sigaction(SIGCHLD, &old_child_signal, nullptr);
-    become(command, environment, mask, report[1]);
+    become(command, environment, mask, own_stdout, report[1]);
   }
   const int fork_error = errno;
   close(report[1]);

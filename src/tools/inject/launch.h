@@ -20,6 +20,8 @@ inline constexpr int kCommandNotFound = 127;
 /// How a program ended.
 struct Ending {
   int status = 0;           ///< the program's own, 128 + signal, 126 or 127
+  bool known = true;        ///< false where another process started it: its parent alone is told
+  bool over = true;         ///< false where it was still running at the last look
   int signal = 0;           ///< that ended it, 0 for none
   std::string start_error;  ///< why it could not be started; empty where it was
   int64_t user_ns = 0;      ///< CPU time of the program and its waited-for children
@@ -31,9 +33,10 @@ struct Ending {
 /// The program keeps terminal, process group, signal mask and open files. While it runs, SIGINT and
 /// SIGQUIT are left to it (the terminal sends them to both), SIGTERM, SIGHUP, SIGUSR1, SIGUSR2,
 /// SIGCONT and SIGWINCH are passed on. `tick` is called with the program's process id about every
-/// `period_ms`, and never after the end.
+/// `period_ms`, and never after the end. With `own_stdout` false what it and its children write to
+/// stdout goes to stderr.
 Ending run_program(const std::vector<std::string>& command,
                    const std::vector<std::pair<std::string, std::string>>& environment,
-                   int period_ms, const std::function<void(pid_t)>& tick);
+                   int period_ms, bool own_stdout, const std::function<void(pid_t)>& tick);
 
 }  // namespace tracefire::inject

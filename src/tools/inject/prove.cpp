@@ -105,80 +105,140 @@ void say_missed(const Report& report, const ProveRequest& request) {
                why.c_str());
 }
 
-/// Analyses what lies in `folder` and tells it; reports go to `reports`, "" for none.
-int tell(const ProveRequest& request, const std::string& folder, const std::string& reports,
-         const Session& session) {
+/// What a record or report that could not be kept means, and the cure.
+void say_not_kept(const std::string& why) {
+  std::fprintf(stderr,
+               "tracefire prove: the record is not kept: %s. The program ran all the same and the "
+               "exit status is its own. Name a folder with --out that can be written to and that "
+               "stays.\n",
+               printable(why).c_str());
+}
+
+/// Where the reports of a run go.
+struct Kept {
+  std::string records;  ///< folder that is analysed; "" for none
+  std::string reports;  ///< folder that gets the reports; "" for none
+  std::string lost;     ///< why the records are not whole; empty where they are
+};
+
+/// Analyses what was recorded and tells it. A run has its status whatever becomes of its reports.
+int tell(const ProveRequest& request, const Kept& kept, const Session& session,
+         std::string* document) {
+  const bool ran = request.from.empty();
   Damage damage;
-  const Result<std::vector<ProcessRecord>> records = read_records(folder, &damage);
-  if (!records.ok()) return refuse(records.status());
+  Result<std::vector<ProcessRecord>> records = std::vector<ProcessRecord>();
+  if (!kept.records.empty()) records = read_records(kept.records, &damage);
+  if (!records.ok() && !ran) return refuse(records.status());
+  if (!kept.lost.empty()) {
+    damage.traces.push_back(kept.lost);
+  } else if (!records.ok()) {
+    damage.traces.push_back(records.status().message());
+  }
+  if (!records.ok()) records = std::vector<ProcessRecord>();
   const Report report = analyse(session, *records, damage);
   bool told = true;
-  if (request.json) {
+  if (request.json || document != nullptr) {
     const std::string text =
-        report_json(report).dump(2, ' ', false, Json::error_handler_t::replace);
-    told = put(text + "\n");
+        report_json(report).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+    if (document != nullptr) *document = text;
+    if (request.json) told = put(text);
   }
-  if (!request.quiet && !(request.json && !request.from.empty())) {
-    if (request.from.empty()) {
+  const bool started = session.ending.start_error.empty();
+  if (!request.quiet && started && !(request.json && !ran)) {
+    if (ran) {
       std::fputs(report_text(report, request.err_look).c_str(), stderr);
     } else {
       told = put(report_text(report, request.out_look)) && told;
     }
   }
-  if (!reports.empty()) {
-    if (const Status status = write_reports(report, reports); !status.ok()) return refuse(status);
+  if (!kept.lost.empty()) {
+    say_not_kept(kept.lost);
+  } else if (!kept.reports.empty() && started) {
+    const Status status = write_reports(report, kept.reports);
+    if (!status.ok() && !ran) return refuse(status);
+    if (!status.ok()) say_not_kept(status.message());
   }
-  const int status = request.from.empty() ? session.ending.status : 0;
+  const int status = ran ? session.ending.status : 0;
   if (status == 0 && !told) return 1;
   if (status != 0 || verdict_met(report, request.require)) return status;
   say_missed(report, request);
   return kMissedVerdict;
 }
 
-}  // namespace
-
-int prove(const ProveRequest& request) {
-  if (!request.from.empty()) {
-    const Result<Session> session = read_session_file(request.from);
-    if (!session.ok()) return refuse(session.status());
-    std::string reports;
-    if (!request.out.empty()) {
-      const Result<std::string> made = make_folder(request.out);
-      if (!made.ok()) return refuse(made.status());
-      reports = *made;
-    }
-    return tell(request, request.from, reports, *session);
+int analyse_again(const ProveRequest& request, std::string* document) {
+  const Result<Session> session = read_session_file(request.from);
+  if (!session.ok()) return refuse(session.status());
+  Kept kept{request.from, "", ""};
+  if (!request.out.empty()) {
+    const Result<std::string> made = make_folder(request.out);
+    if (!made.ok()) return refuse(made.status());
+    kept.reports = *made;
   }
-  const Result<std::string> folder = make_folder(request.out);
-  if (!folder.ok()) return refuse(folder.status());
+  return tell(request, kept, *session, document);
+}
+
+RunOptions run_options(const ProveRequest& request) {
   RunOptions options;
   options.command = request.command;
-  options.folder = *folder;
   options.window_limit = request.window_limit;
   options.graphs_by_node = request.graphs_by_node;
   options.beat_ms = request.beat_ms;
+  options.own_stdout = request.own_stdout;
   options.version = request.version;
   options.commit = request.commit;
+  return options;
+}
+
+/// Runs or watches with the records in `kept.records`; the exit status.
+int observe(const ProveRequest& request, RunOptions options, Kept kept, std::string* document) {
+  if (request.attach > 0) {
+    const Result<Session> session =
+        watch_process(static_cast<pid_t>(request.attach), request.seconds, kept.records);
+    if (!session.ok()) return refuse(session.status());
+    return tell(request, kept, *session, document);
+  }
+  std::string lost;
+  options.folder = kept.records;
+  options.no_folder = kept.lost;
+  const Session session = run_and_record(options, &lost);
+  if (kept.lost.empty()) kept.lost = lost;
+  if (!session.ending.start_error.empty()) {
+    std::fprintf(stderr, "tracefire prove: %s: %s\n", printable(request.command.front()).c_str(),
+                 session.ending.start_error.c_str());
+  }
+  try {
+    return tell(request, kept, session, document);
+  } catch (const std::exception& failure) {  // the program has ended: its status is not lost
+    say_not_kept(failure.what());
+    return session.ending.status;
+  }
+}
+
+}  // namespace
+
+int prove(const ProveRequest& request, std::string* document) {
+  if (!request.from.empty()) return analyse_again(request, document);
+  Result<std::string> folder = make_folder(request.out);
+  const bool in_use = !folder.ok() && folder.status().code() == ErrorCode::kBadUsage;
+  if (in_use || (!folder.ok() && (request.print_env || request.attach > 0))) {
+    return refuse(folder.status());
+  }
+  RunOptions options = run_options(request);
   if (request.print_env) {
+    options.folder = *folder;
     const Result<TracePlan> plan = plan_tracing(options);
     if (!plan.ok()) return refuse(plan.status());
     return put(print_env(*plan, request.command)) ? 0 : 1;
   }
-  const Result<Session> session =
-      request.attach > 0
-          ? watch_process(static_cast<pid_t>(request.attach), request.seconds, *folder)
-          : run_and_record(options);
-  int status = 2;
-  if (!session.ok()) {
-    refuse(session.status());
-  } else if (!session->ending.start_error.empty()) {
-    std::fprintf(stderr, "tracefire prove: %s: %s\n", printable(request.command.front()).c_str(),
-                 session->ending.start_error.c_str());
-    status = session->ending.status;
+  Kept kept;
+  if (!folder.ok()) {
+    kept.lost = folder.status().message();
   } else {
-    status = tell(request, *folder, request.out.empty() ? "" : *folder, *session);
+    kept.records = *folder;
+    if (!request.out.empty()) kept.reports = *folder;
   }
-  if (request.out.empty()) {
+  const int status = observe(request, std::move(options), kept, document);
+  if (request.out.empty() && folder.ok()) {
     std::error_code ignored;
     fs::remove_all(*folder, ignored);
   }

@@ -19,6 +19,7 @@ struct ProveRequest {
   std::string out;         ///< folder that keeps records and reports; "" for none
   std::string require;     ///< "on-gpu" or "partly-on-gpu"; "" for nothing
   bool json = false;       ///< the report goes to stdout as JSON
+  bool own_stdout = true;  ///< false: what the program writes to stdout goes to stderr
   bool quiet = false;      ///< no report on stderr
   int64_t window_limit = -1;
   bool graphs_by_node = true;
@@ -33,7 +34,10 @@ inline constexpr int kMissedVerdict = 3;
 
 /// Runs the program (or reads a folder), reports, and returns the exit status: the program's own
 /// (128 + signal, 126, 127); kMissedVerdict where the program succeeded and the verdict is below
-/// `require`; 2 for wrong usage. The report goes to stderr, so that stdout stays the program's.
-int prove(const ProveRequest& request);
+/// `require`; 2 for wrong usage. The report goes to stderr, so that stdout stays the program's;
+/// with `json` stdout is the document's: `own_stdout` is to be false then. Records and reports that
+/// cannot be written change neither the run nor the status: they are told on stderr.
+/// `document` gets what --json prints, where there is a report.
+int prove(const ProveRequest& request, std::string* document = nullptr);
 
 }  // namespace tracefire::inject

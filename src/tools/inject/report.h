@@ -11,6 +11,8 @@ namespace tracefire::inject {
 
 /// For people, on a terminal; the verdict in its colour where the look has colours.
 std::string report_text(const Report& report, const text::Look& look = {});
+/// "status 0 after 1.50 s; CPU time 1.20 s", or what else is known of the program's end.
+std::string ending_words(const Session& session);
 /// One document, schema/cli/prove.json.
 Json report_json(const Report& report);
 /// One HTML file without scripts and without anything from elsewhere: it shows the same offline and

@@ -80,10 +80,7 @@ void head(const Report& r, std::string& out) {
   for (const std::string& word : s.command) command += (command.empty() ? "" : " ") + word;
   row(out, "program", command);
   row(out, "host", s.host);
-  row(out, "ended",
-      formatted("status %d after %.3f s, %.3f s of CPU time", s.ending.status,
-                static_cast<double>(s.wall_ns) / 1e9,
-                static_cast<double>(s.ending.user_ns + s.ending.system_ns) / 1e9));
+  row(out, "ended", ending_words(s));
   if (!s.gpu_problem.empty() && r.kernel_count == 0)
     row(out, "no GPU", s.gpu_problem + " Run `tracefire doctor`.");
   if (r.has_steady) {

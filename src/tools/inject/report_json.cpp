@@ -184,7 +184,7 @@ Json report_json(const Report& r) {
                {"incomplete", r.incomplete},
                {"command", s.command},
                {"host", s.host},
-               {"exit_status", s.ending.status},
+               {"exit_status", s.ending.known ? Json(s.ending.status) : Json()},
                {"signal", s.ending.signal},
                {"wall_ns", s.wall_ns},
                {"cpu_ns", s.ending.user_ns + s.ending.system_ns},

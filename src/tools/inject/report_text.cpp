@@ -68,11 +68,7 @@ void head(const Report& r, const text::Look& look, std::string& out) {
     out += "no GPU    " + folded(s.gpu_problem + " Run `tracefire doctor`.", 10, look) + "\n";
   }
   out += "program   " + folded(cut(command, 200), 10, look) + "\n";
-  out += formatted("ended     status %d after %s", s.ending.status,
-                   seconds(static_cast<double>(s.wall_ns)).c_str());
-  if (s.ending.signal != 0) out += formatted(", by signal %d", s.ending.signal);
-  out += formatted("; CPU time %s\n",
-                   seconds(static_cast<double>(s.ending.user_ns + s.ending.system_ns)).c_str());
+  out += "ended     " + folded(ending_words(s), 10, look) + "\n";
   if (!r.has_steady) return;
   out += formatted("GPU busy  %.1f %% of the steady part (%s), %.1f %% of the whole run\n",
                    100 * r.busy_share, health::kGradeNames[static_cast<size_t>(r.grade)],
@@ -206,6 +202,21 @@ void processes(const Report& r, const text::Look& look, std::string& out) {
 }
 
 }  // namespace
+
+std::string ending_words(const Session& s) {
+  const Ending& e = s.ending;
+  const std::string wall = seconds(static_cast<double>(s.wall_ns));
+  std::string out;
+  if (e.known) {
+    out = formatted("status %d after %s", e.status, wall.c_str());
+    if (e.signal != 0) out += formatted(", by signal %d", e.signal);
+  } else if (e.over) {
+    out = "within the " + wall + " that it was watched; its parent alone is told the status";
+  } else {
+    out = "not yet after the " + wall + " that it was watched";
+  }
+  return out + "; CPU time " + seconds(static_cast<double>(e.user_ns + e.system_ns));
+}
 
 std::string report_text(const Report& r, const text::Look& look) {
   std::string out;

@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "backends/nvidia/stack.h"
@@ -84,19 +86,31 @@ Status write_session(const Session& session, const std::string& folder) {
                        to_json(session).dump(1, ' ', false, Json::error_handler_t::replace));
 }
 
+/// A zombie has ended: only its parent does not know yet.
+bool is_running(pid_t pid) {
+  if (kill(pid, 0) != 0 && errno == ESRCH) return false;
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const size_t name_end = text.rfind(')');  // the name may hold anything
+  if (name_end == std::string::npos || name_end + 2 >= text.size()) return true;
+  return text[name_end + 2] != 'Z' && text[name_end + 2] != 'X';
+}
+
 }  // namespace
 
 Result<std::string> make_folder(const std::string& wanted) {
   std::error_code failed;
   if (wanted.empty()) {
-    const char* temporary = std::getenv("TMPDIR");
-    std::string name = std::string(temporary != nullptr && *temporary == '/' ? temporary : "/tmp") +
-                       "/tracefire-prove-XXXXXX";
-    if (mkdtemp(name.data()) == nullptr) {
-      return error(ErrorCode::kFileNotFound, "no folder could be made in ",
-                   fs::path(name).parent_path().string(), ": ", std::strerror(errno));
+    std::string tried;
+    for (const char* place :
+         {static_cast<const char*>(std::getenv("TMPDIR")), "/tmp", "/var/tmp", "/dev/shm"}) {
+      if (place == nullptr || *place != '/') continue;
+      std::string name = std::string(place) + "/tracefire-prove-XXXXXX";
+      if (mkdtemp(name.data()) != nullptr) return name;
+      tried += concat_text(tried.empty() ? "" : "; ", place, ": ", std::strerror(errno));
     }
-    return name;
+    return error(ErrorCode::kFileNotFound, "no folder could be made (", tried,
+                 "). Set TMPDIR to a folder that you can write to.");
   }
   const fs::path path = fs::absolute(wanted, failed);
   fs::create_directories(path.parent_path(), failed);
@@ -138,6 +152,7 @@ Status write_private(const std::string& path, std::string_view text) {
     code = errno;
   }
   if (good) return {};
+  if (file >= 0) unlink(fresh.c_str());
   return error(ErrorCode::kFileNotFound, path, " could not be written: ", std::strerror(code));
 }
 
@@ -154,7 +169,7 @@ Result<TracePlan> plan_tracing(const RunOptions& options) {
   return plan;
 }
 
-Result<Session> run_and_record(const RunOptions& options) {
+Session run_and_record(const RunOptions& options, std::string* lost) {
   Session session = begin_session();
   session.command = redacted_words(options.command);
   for (std::string& word : session.command) word = printable(word);  // arguments are outside text
@@ -162,9 +177,12 @@ Result<Session> run_and_record(const RunOptions& options) {
   session.environment = shown_environment();
   std::vector<std::string> command = options.command;
   // Tracefire's own programs write their records there even where CUPTI cannot be used.
-  Variables variables = {{"TRACEFIRE_PROVE_DIR", options.folder}};
+  Variables variables;
+  if (!options.folder.empty()) variables = {{"TRACEFIRE_PROVE_DIR", options.folder}};
   const char* taken = std::getenv("CUDA_INJECTION64_PATH");
-  if (taken != nullptr && *taken != '\0') {
+  if (options.folder.empty()) {
+    session.tracing = "nothing can be recorded: " + options.no_folder;
+  } else if (taken != nullptr && *taken != '\0') {
     session.tracing =
         concat_text("another tool is injected already: CUDA_INJECTION64_PATH is ", taken);
   } else if (const Result<TracePlan> plan = plan_tracing(options); !plan.ok()) {
@@ -179,20 +197,29 @@ Result<Session> run_and_record(const RunOptions& options) {
     session.tracing = "on";
   }
 
+  session.ending.known = session.ending.over = false;
+  Status written;
+  if (!options.folder.empty()) written = write_session(session, options.folder);
   nvidia::Stack stack(nvidia::SearchOptions::from_environment());
   Sampler sampler(stack);
   const int64_t begun = clock_ns(CLOCK_MONOTONIC);
-  session.ending =
-      run_program(command, variables, options.sample_ms, [&](pid_t pid) { sampler.look(pid); });
+  session.ending = run_program(command, variables, options.sample_ms, options.own_stdout,
+                               [&](pid_t pid) { sampler.look(pid); });
   session.wall_ns = clock_ns(CLOCK_MONOTONIC) - begun;
   take_over(sampler, stack, session);
   session.manifest = manifest_of(session, options.commit);
-  TF_RETURN_IF_ERROR(write_session(session, options.folder));
+  if (options.folder.empty()) return session;
+  std::error_code unknown;
+  if (written.ok() && !fs::exists(options.folder + "/session.json", unknown)) {
+    *lost = options.folder + " was removed or emptied while the program ran";
+  }
+  written = write_session(session, options.folder);
+  if (lost->empty() && !written.ok()) *lost = written.message();
   return session;
 }
 
 Result<Session> watch_process(pid_t pid, double seconds, const std::string& folder) {
-  if (pid <= 0 || (kill(pid, 0) != 0 && errno == ESRCH)) {
+  if (pid <= 0 || !is_running(pid)) {
     return error(ErrorCode::kFileNotFound, "there is no process ", pid);
   }
   Session session = begin_session();
@@ -210,19 +237,20 @@ Result<Session> watch_process(pid_t pid, double seconds, const std::string& fold
   do {
     sampler.look(pid);
     if (sigtimedwait(&stop, nullptr, &period) > 0) break;
-  } while ((seconds <= 0 || static_cast<double>(elapsed()) < seconds * 1e9) &&
-           (kill(pid, 0) == 0 || errno != ESRCH));
+  } while ((seconds <= 0 || static_cast<double>(elapsed()) < seconds * 1e9) && is_running(pid));
   sigprocmask(SIG_SETMASK, &mask, nullptr);
   session.wall_ns = elapsed();
   take_over(sampler, stack, session);
   if (session.processes.empty()) {
     return error(ErrorCode::kFileNotFound, "process ", pid, " ended before it could be looked at");
   }
+  session.ending.known = false;
+  session.ending.over = !is_running(pid);
   for (const ProcessSeen& p : session.processes) {
     if (p.pid == pid) session.command = {redacted(printable(p.command))};
     session.ending.user_ns += p.cpu_ns;
   }
-  TF_RETURN_IF_ERROR(write_session(session, folder));
+  if (!folder.empty()) TF_RETURN_IF_ERROR(write_session(session, folder));
   return session;
 }
 

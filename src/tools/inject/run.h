@@ -13,23 +13,28 @@ namespace tracefire::inject {
 
 struct RunOptions {
   std::vector<std::string> command;
-  std::string folder;         ///< for the records: absolute, mode 0700, made by make_folder()
+  std::string folder;  ///< for the records: absolute, mode 0700, made by make_folder(); ""
+                       ///< where none could be made: `no_folder` says why
+  std::string no_folder;
   int64_t window_limit = -1;  ///< bytes of single events a process; -1: the usual 32 MiB
   bool graphs_by_node = true;
   int beat_ms = 0;  ///< how often records are collected; 0: the usual 250
   int sample_ms = 250;
+  bool own_stdout = true;  ///< false: what the program writes to stdout goes to stderr
   std::string version;
   std::string commit;  ///< of Tracefire, for the manifest; may be empty
 };
 
-/// A fresh private folder: `wanted`, which must not exist or be empty, or one in TMPDIR where
-/// `wanted` is empty. Errors: kBadUsage, kFileNotFound, with the system's words.
+/// A fresh private folder: `wanted`, which must not exist or be empty, or one in TMPDIR, or where
+/// that cannot be written in another place for such things, where `wanted` is empty. Errors:
+/// kBadUsage for what is in use, kFileNotFound with the system's words.
 Result<std::string> make_folder(const std::string& wanted);
 
 /// Runs the program under the injected library and samples it; writes session.json into the folder
-/// and returns the same. Whatever prevents tracing is told in Session::tracing and the program runs
-/// all the same. Errors: kFileNotFound where session.json cannot be written.
-Result<Session> run_and_record(const RunOptions& options);
+/// at the beginning, so that at the end its absence tells of a folder that was emptied, and again
+/// at the end. Whatever prevents tracing is told in Session::tracing and the program runs all the
+/// same. `lost` gets why the folder does not hold the records; it stays empty where it does.
+Session run_and_record(const RunOptions& options, std::string* lost);
 
 /// Watches a process that runs already, and its children, from outside: /proc and NVML alone. Ends
 /// with the process, after `seconds` (0: never) or at Ctrl-C. Errors: kFileNotFound where there is

@@ -127,7 +127,10 @@ void read_into(const Field& json, Session& s) {
   get(json, "started_ns", s.started_ns);
   get(json, "wall_ns", s.wall_ns);
   const Field ending = json["ending"];
-  get(ending, "status", s.ending.status);
+  // Null where nobody could know it.
+  s.ending.known = !ending.has("status") || !ending["status"].json().is_null();
+  if (s.ending.known) get(ending, "status", s.ending.status);
+  get(ending, "over", s.ending.over);
   get(ending, "signal", s.ending.signal);
   get(ending, "start_error", s.ending.start_error);
   get(ending, "user_ns", s.ending.user_ns);
@@ -206,7 +209,8 @@ Json to_json(const Session& s) {
           {"started_ns", s.started_ns},
           {"wall_ns", s.wall_ns},
           {"ending",
-           {{"status", s.ending.status},
+           {{"status", s.ending.known ? Json(s.ending.status) : Json()},
+            {"over", s.ending.over},
             {"signal", s.ending.signal},
             {"start_error", printable(s.ending.start_error)},
             {"user_ns", s.ending.user_ns},

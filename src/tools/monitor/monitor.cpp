@@ -113,9 +113,10 @@ class Run {
       : options_(options),
         build_(build),
         history_(std::make_shared<History>()),
-        sampler_(std::make_shared<ChosenGpus>(std::make_unique<NvmlSource>(questions(options)),
-                                              options.gpus),
-                 history_, options.once || options.metrics ? kOnceGap : options.every),
+        sampler_(
+            std::make_shared<ChosenGpus>(
+                std::make_unique<NvmlSource>(questions(options), "", scope(options)), options.gpus),
+            history_, options.once || options.metrics ? kOnceGap : options.every),
         alerts_(options.alerts) {}
 
   int start();
@@ -124,6 +125,11 @@ class Run {
   static std::vector<std::string> questions(const Options& options) {
     return options.query.empty() ? std::vector<std::string>()
                                  : query_questions(parse_query(options.query).value());
+  }
+  static NvmlSource::Scope scope(const Options& options) {
+    const bool query = !options.query.empty() && options.alerts.empty() && !options.serve &&
+                       options.log.empty() && !options.json && !options.csv;
+    return query ? NvmlSource::Scope::kQuery : NvmlSource::Scope::kAll;
   }
   bool to_terminal() const { return options_.log.empty() && !options_.serve; }
   bool single() const {

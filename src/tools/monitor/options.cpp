@@ -2,9 +2,11 @@
 #include "tools/monitor/options.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <string_view>
 
 #include "core/base/text.h"
 #include "tools/monitor/judge/alerts.h"
@@ -45,15 +47,34 @@ Status set_time(const char* name, const std::string& text, std::chrono::millisec
   return {};
 }
 
+/// An index, a PCI address, or the UUID of a GPU or MIG instance as NVML writes it.
+bool names_gpu(const std::string& name) {
+  const bool uuid = name.rfind("GPU-", 0) == 0 || name.rfind("MIG-", 0) == 0;
+  constexpr std::string_view kDigits = "0123456789";
+  constexpr std::string_view kHex = "0123456789abcdefABCDEF:.";
+  const auto made_of = [&](std::string_view wanted) {
+    return !name.empty() && name.size() <= 32 &&
+           name.find_first_not_of(wanted) == std::string::npos;
+  };
+  return (made_of(kDigits) && name.size() < 10) ||
+         (name.find(':') != std::string::npos && made_of(kHex)) ||
+         (uuid && name.size() > 4 && name.size() <= 128 &&
+          std::all_of(name.begin(), name.end(), [](unsigned char c) {
+            return std::isalnum(c) != 0 || c == '-' || c == '/';
+          }));
+}
+
 Status set_gpus(Options& o, const std::string& text) {
   o.gpus.clear();
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(',', begin), text.size());
-    if (end > begin) o.gpus.push_back(text.substr(begin, end - begin));
+    const std::string name = text.substr(begin, end - begin);
+    if (!names_gpu(name)) {
+      return error(ErrorCode::kBadUsage, "--gpus was given ", shown(text), ", where ", shown(name),
+                   " is no index, UUID or PCI address. Expected a list such as 0,2 or GPU-4e2f….");
+    }
+    o.gpus.push_back(name);
     begin = end + 1;
-  }
-  if (o.gpus.empty()) {
-    return error(ErrorCode::kBadUsage, "--gpus: nothing is named. Expected indices or UUIDs: 0,2.");
   }
   return {};
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -21,41 +22,47 @@ std::string with_unit(double value, const char* unit) {
   return text;
 }
 
-void pad_to(std::string* line, size_t column) {
-  *line += ' ';
-  while (line->size() < column) *line += ' ';
-}
+/// Rows of cells under each other. A column is as wide as its longest cell asks, and no less than
+/// usual, so that tables of common operations look alike; the last one ends each line.
+class Table {
+ public:
+  void add(std::array<std::string, 6> cells) { rows_.push_back(std::move(cells)); }
+  std::string str() const {
+    std::array<size_t, 5> widths = {24, 8, 28, 10, 12};
+    for (const auto& row : rows_) {
+      for (size_t i = 0; i < widths.size(); ++i) widths[i] = std::max(widths[i], row[i].size() + 1);
+    }
+    std::string out;
+    for (const auto& row : rows_) {
+      std::string line;
+      for (size_t i = 0; i < widths.size(); ++i) {
+        line += row[i] + std::string(widths[i] - row[i].size(), ' ');
+      }
+      line += row.back();
+      while (!line.empty() && line.back() == ' ') line.pop_back();
+      out += line + "\n";
+    }
+    return out;
+  }
+
+ private:
+  std::vector<std::array<std::string, 6>> rows_;
+};
 
 }  // namespace
 
 std::string Proof::str() const {
-  std::string out;
-  auto add_row = [&](const std::string& op, const std::string& device, const std::string& kernel,
-                     const std::string& runs, const std::string& work, const std::string& note) {
-    std::string line = op;
-    pad_to(&line, 24);
-    line += device;
-    pad_to(&line, 32);
-    line += kernel;
-    pad_to(&line, 60);
-    line += runs;
-    pad_to(&line, 70);
-    line += work;
-    if (!note.empty()) {
-      pad_to(&line, 82);
-      line += note;
-    }
-    while (!line.empty() && line.back() == ' ') line.pop_back();
-    out += line + "\n";
-  };
-  add_row("operation", "device", "kernel", "runs", "work", "");
+  if (rows.empty()) return "nothing ran\n";
+  Table table;
+  table.add({"operation", "device", "kernel", "runs", "work", ""});
   for (const Row& row : rows) {
     std::string note = row.placement == Placement::kOnDevice ? "" : to_text(row.placement);
     if (!row.reason.empty()) note += ": " + row.reason;
     if (!row.reason.empty() && !row.location.empty()) note += " (" + row.location + ")";
-    add_row(row.op, row.device, row.kernel, std::to_string(row.runs),
-            row.flops > 0 ? with_unit(row.flops, "FLOP") : with_unit(row.bytes, "B"), note);
+    table.add({row.op, row.device, row.kernel, std::to_string(row.runs),
+               row.flops > 0 ? with_unit(row.flops, "FLOP") : with_unit(row.bytes, "B"), note});
   }
+  std::string out = table.str();
   const double all = gpu_flops + cpu_flops + cpu_by_choice_flops;
   auto share = [&](double part) {
     char text[16];
@@ -78,7 +85,7 @@ std::string Proof::str() const {
 std::string Proof::json() const {
   nlohmann::ordered_json out;
   out["schema"] = "tracefire.proof/1";
-  out["verdict"] = to_text(verdict);
+  out["verdict"] = verdict_text();
   out["precision"] = precision;
   out["gpu_flops"] = gpu_flops;
   out["cpu_flops"] = cpu_flops;

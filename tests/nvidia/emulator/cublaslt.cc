@@ -141,12 +141,26 @@ T scalar(const void* p) {
 }  // namespace
 
 extern "C" {
-size_t cublasLtGetVersion() { return 130100; }
+size_t cublasLtGetVersion() {
+  const char* const version = std::getenv("TF_EMU_CUBLASLT_VERSION");
+  return version != nullptr ? static_cast<size_t>(std::atoi(version))
+                            : static_cast<size_t>(tf_emu_major() * 10000 + 100);
+}
 const char* cublasLtGetStatusString(cublasStatus_t code) {
-  return code == CUBLAS_STATUS_NOT_SUPPORTED ? "CUBLAS_STATUS_NOT_SUPPORTED"
-                                             : "CUBLAS_STATUS_ERROR";
+  switch (code) {
+    case CUBLAS_STATUS_NOT_SUPPORTED:
+      return "CUBLAS_STATUS_NOT_SUPPORTED";
+    case CUBLAS_STATUS_NOT_INITIALIZED:
+      return "CUBLAS_STATUS_NOT_INITIALIZED";
+    case CUBLAS_STATUS_ALLOC_FAILED:
+      return "CUBLAS_STATUS_ALLOC_FAILED";
+    default:
+      return "CUBLAS_STATUS_ERROR";
+  }
 }
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+  const char* const code = std::getenv("TF_EMU_CUBLASLT_CREATE");
+  if (code != nullptr) return static_cast<cublasStatus_t>(std::atoi(code));
   *handle = reinterpret_cast<cublasLtHandle_t>(new int(1));
   return CUBLAS_STATUS_SUCCESS;
 }

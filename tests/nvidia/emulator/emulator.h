@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stand-in for NVIDIA's libraries, for tests on machines without a GPU. One shared library holds
-// the symbols of libcuda, libnvrtc, libcublasLt, libcudnn and libnvidia-ml; tests copy it into folders under
-// the names they need. Device memory is host memory, streams run at once, graphs are recorded and
-// replayed, and kernels are the real kernel texts, compiled for the host (device_prelude.h).
+// the symbols of libcuda, libnvrtc, libcublasLt, libcudnn and libnvidia-ml; tests copy it into
+// folders under the names they need. Device memory is host memory, streams run at once, graphs are
+// recorded and replayed, and kernels are the real kernel texts, compiled for the host
+// (device_prelude.h).
 //
 // Environment (read at each call):
 //   TF_EMU_CUDA       what cuDriverGetVersion says           (13000)
@@ -12,6 +13,9 @@
 //   TF_EMU_MEMORY     bytes of device memory                 (1 GiB)
 //   TF_EMU_FAIL       "cuMemAlloc=2": that function returns the code from now on
 //   TF_EMU_NO_SYMBOL  a function that cuGetProcAddress does not know
+//   TF_EMU_CUBLASLT_VERSION  what cublasLtGetVersion returns  (13.1.0 in a file named .13)
+//   TF_EMU_CUBLASLT_CREATE   what cublasLtCreate returns      (0)
+//   TF_EMU_NO_BUILTINS  NVRTC does not find libnvrtc-builtins
 //   TF_EMU_CUDNN_CREATE  what cudnnCreate returns             (0)
 //   TF_EMU_CUDNN_WRONG   one element of a convolution is wrong
 //   TF_EMU_READY_KERNELS  the ready kernels as built for the host  (where they were built)
@@ -37,3 +41,5 @@ struct TfEmuCounts {
 /// Found with dlsym in the copy of the library that is in use.
 TfEmuCounts* tf_emu_counts();
 }
+/// Major version in this library's own file name, libnvrtc.so.12; 13 where it has another name.
+int tf_emu_major();

@@ -29,15 +29,6 @@ std::string slurp(const std::string& path) {
   return text.str();
 }
 
-/// Major version in this library's own file name, libnvrtc.so.12; 13 where it has another name.
-int own_major() {
-  Dl_info info;
-  if (dladdr(reinterpret_cast<void*>(&own_major), &info) == 0) return 13;
-  const std::string path = info.dli_fname;
-  const int major = std::atoi(path.substr(path.rfind('.') + 1).c_str());
-  return major < 11 ? 13 : major;
-}
-
 /// Functions that let the driver call the kernels: one pair for each __global__ function.
 std::string trampolines(const std::string& source) {
   std::string text = "\n";
@@ -58,24 +49,33 @@ std::string trampolines(const std::string& source) {
 
 }  // namespace
 
+int tf_emu_major() {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<void*>(&tf_emu_major), &info) == 0) return 13;
+  const std::string path = info.dli_fname;
+  const int major = std::atoi(path.substr(path.rfind('.') + 1).c_str());
+  return major < 11 ? 13 : major;
+}
+
 extern "C" {
 nvrtcResult nvrtcVersion(int* major, int* minor) {
-  *major = own_major();
+  *major = tf_emu_major();
   *minor = 0;
   return NVRTC_SUCCESS;
 }
 const char* nvrtcGetErrorString(nvrtcResult code) {
+  if (code == NVRTC_ERROR_BUILTIN_OPERATION_FAILURE) return "NVRTC_ERROR_BUILTIN_OPERATION_FAILURE";
   return code == NVRTC_ERROR_COMPILATION ? "NVRTC_ERROR_COMPILATION" : "NVRTC_ERROR";
 }
 nvrtcResult nvrtcGetNumSupportedArchs(int* count) {
-  *count = own_major() >= 13 ? 4 : 3;
+  *count = tf_emu_major() >= 13 ? 4 : 3;
   return NVRTC_SUCCESS;
 }
 nvrtcResult nvrtcGetSupportedArchs(int* list) {
   const int archs12[] = {70, 75, 90};
   const int archs13[] = {75, 80, 90, 120};
-  std::memcpy(list, own_major() >= 13 ? archs13 : archs12,
-              static_cast<size_t>(own_major() >= 13 ? 4 : 3) * sizeof(int));
+  std::memcpy(list, tf_emu_major() >= 13 ? archs13 : archs12,
+              static_cast<size_t>(tf_emu_major() >= 13 ? 4 : 3) * sizeof(int));
   return NVRTC_SUCCESS;
 }
 nvrtcResult nvrtcCreateProgram(nvrtcProgram* program, const char* source, const char*, int,
@@ -90,6 +90,10 @@ nvrtcResult nvrtcDestroyProgram(nvrtcProgram* program) {
 }
 nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const char* const* options) {
   ++tf_emu_counts()->compiles;
+  if (std::getenv("TF_EMU_NO_BUILTINS") != nullptr) {
+    program->log = "nvrtc: error: failed to open libnvrtc-builtins.so.13.0.";
+    return NVRTC_ERROR_BUILTIN_OPERATION_FAILURE;
+  }
   std::string defines;
   for (int i = 0; i < count; ++i) {
     const std::string option = options[i];

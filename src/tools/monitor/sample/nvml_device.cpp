@@ -13,6 +13,7 @@ constexpr double kMilli = 1e-3;
 constexpr double kMega = 1e6;
 constexpr double kKilo = 1e3;
 constexpr double kKibi = 1024;
+constexpr int64_t kSlowMicroseconds = 5'000'000;
 constexpr int kLost = nvidia::kNvmlGpuIsLost;
 enum VideoClock : int { kNvmlClockVideo = 3 };
 
@@ -46,21 +47,26 @@ void NvmlSource::read_device(Device* device, Gpu* gpu) {
   }
   read_basics(device, gpu);
   read_clocks(device, gpu);
+  read_slow(device, gpu);
   read_fields(device, gpu);
-  if (device->gpm != nullptr) {
-    device->gpm->read(&g.readings);
-  } else {
-    for (const Metric m : {Metric::kEngine, Metric::kSmActivity, Metric::kSmOccupancy,
-                           Metric::kTensor, Metric::kDram}) {
-      g[m] =
-          Reading::missing(more_.nvmlGpmQueryDeviceSupport == nullptr ? Reading::kNoFunction
-                                                                      : nvidia::kNvmlNotSupported);
-    }
-  }
-  read_links(device, gpu);
   read_errors(device, gpu);
+  if (scope_ == Scope::kAll) {
+    read_activity(device, gpu);
+    read_links(device, gpu);
+    read_nvlink_rates(device, gpu);
+  }
   read_instances(device, gpu);
-  read_processes(device, gpu);
+  if (scope_ == Scope::kAll) read_processes(device, gpu);
+}
+
+void NvmlSource::read_activity(Device* device, Gpu* gpu) {
+  if (device->gpm != nullptr) return device->gpm->read(&gpu->readings);
+  for (const Metric m : {Metric::kEngine, Metric::kSmActivity, Metric::kSmOccupancy,
+                         Metric::kTensor, Metric::kDram}) {
+    (*gpu)[m] =
+        Reading::missing(more_.nvmlGpmQueryDeviceSupport == nullptr ? Reading::kNoFunction
+                                                                    : nvidia::kNvmlNotSupported);
+  }
 }
 
 void NvmlSource::read_basics(Device* device, Gpu* gpu) {
@@ -99,19 +105,14 @@ void NvmlSource::read_basics(Device* device, Gpu* gpu) {
 
   g[Metric::kPower] = ask<unsigned>(api_->nvmlDeviceGetPowerUsage, kMilli, h);
   g[Metric::kPowerLimit] = ask<unsigned>(api_->nvmlDeviceGetEnforcedPowerLimit, kMilli, h);
-  g[Metric::kPowerDefaultLimit] =
-      ask<unsigned>(more_.nvmlDeviceGetPowerManagementDefaultLimit, kMilli, h);
-  unsigned least = 0;
-  unsigned most = 0;
-  code = nvml_call(more_.nvmlDeviceGetPowerManagementLimitConstraints, h, &least, &most);
-  g[Metric::kPowerMaxLimit] = nvml_reading(code, most, kMilli);
   g[Metric::kEnergy] =
       ask<unsigned long long>(more_.nvmlDeviceGetTotalEnergyConsumption, kMilli, h);
   const int sensor = nvidia::kNvmlTemperatureGpu;
   g[Metric::kTemperature] = ask<unsigned>(api_->nvmlDeviceGetTemperature, 1, h, sensor);
-  g[Metric::kSlowdownTemperature] =
-      ask<unsigned>(more_.nvmlDeviceGetTemperatureThreshold, 1, h, nvidia::kNvmlThresholdSlowdown);
   g[Metric::kFan] = ask<unsigned>(more_.nvmlDeviceGetFanSpeed, kPercent, h);
+  g[Metric::kPcieGeneration] = ask<unsigned>(api_->nvmlDeviceGetCurrPcieLinkGeneration, 1, h);
+  g[Metric::kPcieWidth] = ask<unsigned>(api_->nvmlDeviceGetCurrPcieLinkWidth, 1, h);
+  g[Metric::kPcieReplays] = ask<unsigned>(more_.nvmlDeviceGetPcieReplayCounter, 1, h);
   g[Metric::kPersistence] = ask<int>(api_->nvmlDeviceGetPersistenceMode, 1, h);
   g[Metric::kComputeMode] = ask<int>(api_->nvmlDeviceGetComputeMode, 1, h);
   g[Metric::kDisplayActive] = ask<int>(more_.nvmlDeviceGetDisplayActive, 1, h);
@@ -124,16 +125,10 @@ void NvmlSource::read_clocks(Device* device, Gpu* gpu) {
   const auto now = [&](int which) {
     return ask<unsigned>(api_->nvmlDeviceGetClockInfo, kMega, h, which);
   };
-  const auto most = [&](int which) {
-    return ask<unsigned>(api_->nvmlDeviceGetMaxClockInfo, kMega, h, which);
-  };
   g[Metric::kClockGraphics] = now(nvidia::kNvmlClockGraphics);
   g[Metric::kClockSm] = now(nvidia::kNvmlClockSm);
   g[Metric::kClockMemory] = now(nvidia::kNvmlClockMemory);
   g[Metric::kClockVideo] = now(kNvmlClockVideo);
-  g[Metric::kClockGraphicsMax] = most(nvidia::kNvmlClockGraphics);
-  g[Metric::kClockSmMax] = most(nvidia::kNvmlClockSm);
-  g[Metric::kClockMemoryMax] = most(nvidia::kNvmlClockMemory);
   g[Metric::kPerformanceState] = ask<int>(more_.nvmlDeviceGetPerformanceState, 1, h);
   unsigned long long reasons = 0;
   g.throttle_code = nvml_call(more_.nvmlDeviceGetCurrentClocksEventReasons, h, &reasons);
@@ -141,6 +136,70 @@ void NvmlSource::read_clocks(Device* device, Gpu* gpu) {
   if (g.throttle_code != nvidia::kNvmlSuccess) {  // its name before driver 535
     g.throttle_code = nvml_call(api_->nvmlDeviceGetCurrentClocksThrottleReasons, h, &g.throttle);
   }
+}
+
+/// What hardly changes, and costs many calls of the driver.
+void NvmlSource::read_slow(Device* device, Gpu* gpu) {
+  static constexpr Metric kSlow[] = {Metric::kPowerDefaultLimit,   Metric::kPowerMaxLimit,
+                                     Metric::kSlowdownTemperature, Metric::kClockGraphicsMax,
+                                     Metric::kClockSmMax,          Metric::kClockMemoryMax,
+                                     Metric::kPcieGenerationMax,   Metric::kPcieWidthMax,
+                                     Metric::kNvlinkActive,        Metric::kNvlinkErrors};
+  const int64_t now = std::chrono::duration_cast<std::chrono::microseconds>(
+                          std::chrono::steady_clock::now().time_since_epoch())
+                          .count();
+  if (now >= device->slow_next) {
+    ask_slow(*device, &device->slow);
+    device->slow_next = now + kSlowMicroseconds;
+  }
+  for (const Metric m : kSlow) (*gpu)[m] = device->slow[static_cast<size_t>(m)];
+}
+
+void NvmlSource::ask_slow(const Device& device, Readings* slow) {
+  const auto at = [slow](Metric m) -> Reading& { return (*slow)[static_cast<size_t>(m)]; };
+  const nvidia::NvmlDevice h = device.handle;
+  const auto clock = [&](int which) {
+    return ask<unsigned>(api_->nvmlDeviceGetMaxClockInfo, kMega, h, which);
+  };
+  at(Metric::kPowerDefaultLimit) =
+      ask<unsigned>(more_.nvmlDeviceGetPowerManagementDefaultLimit, kMilli, h);
+  unsigned least = 0;
+  unsigned most = 0;
+  const int code = nvml_call(more_.nvmlDeviceGetPowerManagementLimitConstraints, h, &least, &most);
+  at(Metric::kPowerMaxLimit) = nvml_reading(code, most, kMilli);
+  at(Metric::kSlowdownTemperature) =
+      ask<unsigned>(more_.nvmlDeviceGetTemperatureThreshold, 1, h, nvidia::kNvmlThresholdSlowdown);
+  at(Metric::kClockGraphicsMax) = clock(nvidia::kNvmlClockGraphics);
+  at(Metric::kClockSmMax) = clock(nvidia::kNvmlClockSm);
+  at(Metric::kClockMemoryMax) = clock(nvidia::kNvmlClockMemory);
+  at(Metric::kPcieGenerationMax) = ask<unsigned>(api_->nvmlDeviceGetMaxPcieLinkGeneration, 1, h);
+  at(Metric::kPcieWidthMax) = ask<unsigned>(api_->nvmlDeviceGetMaxPcieLinkWidth, 1, h);
+  if (scope_ == Scope::kAll) ask_nvlinks(device, slow);
+}
+
+void NvmlSource::ask_nvlinks(const Device& device, Readings* slow) {
+  const nvidia::NvmlDevice h = device.handle;
+  int active = 0;
+  int code = Reading::kNoFunction;
+  double errors = 0;
+  int error_code = nvidia::kNvmlNotSupported;
+  for (unsigned link = 0; link < nvidia::kNvmlMaxLinks; ++link) {
+    int up = 0;
+    const int answer = nvml_call(more_.nvmlDeviceGetNvLinkState, h, link, &up);
+    if (link == 0) code = answer;
+    if (answer != nvidia::kNvmlSuccess) break;
+    if (up == 0) continue;
+    ++active;
+    for (int counter = 0; counter < 3; ++counter) {  // replay, recovery, CRC
+      unsigned long long count = 0;
+      const int got = nvml_call(more_.nvmlDeviceGetNvLinkErrorCounter, h, link, counter, &count);
+      if (got != nvidia::kNvmlSuccess) continue;
+      error_code = got;
+      errors += static_cast<double>(count);
+    }
+  }
+  (*slow)[static_cast<size_t>(Metric::kNvlinkActive)] = nvml_reading(code, active);
+  (*slow)[static_cast<size_t>(Metric::kNvlinkErrors)] = nvml_reading(error_code, errors);
 }
 
 void NvmlSource::read_fields(Device* device, Gpu* gpu) {
@@ -174,11 +233,6 @@ void NvmlSource::read_fields(Device* device, Gpu* gpu) {
 void NvmlSource::read_links(Device* device, Gpu* gpu) {
   Gpu& g = *gpu;
   const nvidia::NvmlDevice h = device->handle;
-  g[Metric::kPcieGeneration] = ask<unsigned>(api_->nvmlDeviceGetCurrPcieLinkGeneration, 1, h);
-  g[Metric::kPcieGenerationMax] = ask<unsigned>(api_->nvmlDeviceGetMaxPcieLinkGeneration, 1, h);
-  g[Metric::kPcieWidth] = ask<unsigned>(api_->nvmlDeviceGetCurrPcieLinkWidth, 1, h);
-  g[Metric::kPcieWidthMax] = ask<unsigned>(api_->nvmlDeviceGetMaxPcieLinkWidth, 1, h);
-  g[Metric::kPcieReplays] = ask<unsigned>(more_.nvmlDeviceGetPcieReplayCounter, 1, h);
   // The GPU measures 20 ms for each of these: only where the performance counters do not tell.
   if (!g[Metric::kPcieTx].ok()) {
     const int tx = nvidia::kNvmlPcieSent;
@@ -186,29 +240,10 @@ void NvmlSource::read_links(Device* device, Gpu* gpu) {
     g[Metric::kPcieTx] = ask<unsigned>(api_->nvmlDeviceGetPcieThroughput, kKilo, h, tx);
     g[Metric::kPcieRx] = ask<unsigned>(api_->nvmlDeviceGetPcieThroughput, kKilo, h, rx);
   }
+}
 
-  int active = 0;
-  int code = Reading::kNoFunction;
-  double errors = 0;
-  int error_code = nvidia::kNvmlNotSupported;
-  for (unsigned link = 0; link < nvidia::kNvmlMaxLinks; ++link) {
-    int up = 0;
-    const int answer = nvml_call(more_.nvmlDeviceGetNvLinkState, h, link, &up);
-    if (link == 0) code = answer;
-    if (answer != nvidia::kNvmlSuccess) break;
-    if (up == 0) continue;
-    ++active;
-    for (int counter = 0; counter < 3; ++counter) {  // replay, recovery, CRC
-      unsigned long long count = 0;
-      const int got = nvml_call(more_.nvmlDeviceGetNvLinkErrorCounter, h, link, counter, &count);
-      if (got != nvidia::kNvmlSuccess) continue;
-      error_code = got;
-      errors += static_cast<double>(count);
-    }
-  }
-  g[Metric::kNvlinkActive] = nvml_reading(code, active);
-  g[Metric::kNvlinkErrors] = nvml_reading(error_code, errors);
-
+void NvmlSource::read_nvlink_rates(Device* device, Gpu* gpu) {
+  Gpu& g = *gpu;
   const int64_t now = std::chrono::duration_cast<std::chrono::microseconds>(
                           std::chrono::steady_clock::now().time_since_epoch())
                           .count();

@@ -45,6 +45,7 @@ void NvmlSource::read_instances(Device* device, Gpu* gpu) {
   unsigned pending = 0;
   const int code = nvml_call(api_->nvmlDeviceGetMigMode, device->handle, &current, &pending);
   (*gpu)[Metric::kMigMode] = nvml_reading(code, current);
+  if (scope_ != Scope::kAll) return;
   if (code != nvidia::kNvmlSuccess || current == 0) {
     device->instance_gpm.clear();
     return;

@@ -36,8 +36,8 @@ std::string text_of(F function, Arguments... arguments) {
 
 }  // namespace
 
-NvmlSource::NvmlSource(std::vector<std::string> questions, std::string root)
-    : questions_(std::move(questions)), host_(std::move(root)) {}
+NvmlSource::NvmlSource(std::vector<std::string> questions, std::string root, Scope scope)
+    : questions_(std::move(questions)), scope_(scope), host_(std::move(root)) {}
 
 NvmlSource::~NvmlSource() { close(); }
 
@@ -76,7 +76,8 @@ void NvmlSource::find_devices(unsigned count) {
   devices_.clear();
   if (events_ != nullptr) nvml_call(more_.nvmlEventSetFree, events_);
   events_ = nullptr;
-  const int event_code = nvml_call(more_.nvmlEventSetCreate, &events_);
+  const int event_code =
+      scope_ == Scope::kAll ? nvml_call(more_.nvmlEventSetCreate, &events_) : Reading::kNotAsked;
   if (event_code != kNvmlSuccess) events_ = nullptr;
   for (unsigned index = 0; index < count; ++index) {
     Device device;
@@ -119,6 +120,7 @@ void NvmlSource::describe(Device* device, unsigned index) {
       kNvmlSuccess) {
     gpu.capability = major * 10 + minor;
   }
+  if (scope_ != Scope::kAll) return;
   nvidia::NvmlGpmSupport support;
   if (nvml_call(more_.nvmlGpmQueryDeviceSupport, device->handle, &support) == kNvmlSuccess &&
       support.supported != 0) {

@@ -39,8 +39,14 @@ class GpmPair {
 /// (the driver was updated, the module unloaded).
 class NvmlSource : public Source {
  public:
+  /// What is read: everything, or what no field of nvidia-smi's --query-gpu needs left out
+  /// (activity counters, rates of PCIe and NVLink, Xid events, MIG instances, processes). Much of
+  /// the latter costs the driver tens of milliseconds.
+  enum class Scope { kAll, kQuery };
+
   /// `questions` are fields for ask_nvml(); `root` goes before /proc and /etc, for tests.
-  explicit NvmlSource(std::vector<std::string> questions = {}, std::string root = "");
+  explicit NvmlSource(std::vector<std::string> questions = {}, std::string root = "",
+                      Scope scope = Scope::kAll);
   ~NvmlSource() override;
 
   void read(Snapshot* snapshot) override;
@@ -52,6 +58,8 @@ class NvmlSource : public Source {
     std::unique_ptr<GpmPair> gpm;
     std::vector<std::pair<int, std::unique_ptr<GpmPair>>> instance_gpm;  ///< by GPU instance
     unsigned long long processes_since = 0;
+    Readings slow;  ///< limits, and counters of errors of the links: asked for every few seconds
+    int64_t slow_next = 0;  ///< steady, microseconds
     Reading nvlink_tx_before, nvlink_rx_before;
     int64_t nvlink_time = 0;  ///< steady, microseconds
     uint64_t xid_errors = 0;
@@ -69,13 +77,19 @@ class NvmlSource : public Source {
   void read_basics(Device* device, Gpu* gpu);
   void read_clocks(Device* device, Gpu* gpu);
   void read_fields(Device* device, Gpu* gpu);
+  void read_slow(Device* device, Gpu* gpu);
+  void ask_slow(const Device& device, Readings* slow);
+  void ask_nvlinks(const Device& device, Readings* slow);
+  void read_activity(Device* device, Gpu* gpu);
   void read_links(Device* device, Gpu* gpu);
+  void read_nvlink_rates(Device* device, Gpu* gpu);
   void read_errors(Device* device, Gpu* gpu);
   void read_instances(Device* device, Gpu* gpu);
   void read_processes(Device* device, Gpu* gpu);
   void read_process_shares(Device* device, Gpu* gpu);
 
   const std::vector<std::string> questions_;
+  const Scope scope_;
   std::optional<nvidia::OpenLibrary> library_;
   std::optional<nvidia::NvmlApi> api_;
   nvidia::NvmlMonitorApi more_;

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records and reports that cannot be written: the program runs, its status is returned, and what is not kept is said."""
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from prove_tools import BUILD, PROVE, Sandbox
+
+SAID = "the record is not kept: "
+TOOLS = BUILD / "bin" / "tracefire-tools"
+
+
+@pytest.fixture
+def box(tmp_path):
+    return Sandbox(tmp_path)
+
+
+def shell(box, *lines):
+    """A script that uses the stand-in GPU and then does these; beside the program, where CUPTI is found."""
+    path = box.folder / "bin" / "script"
+    path.write_text("\n".join(["#!/bin/sh", f"{box.program} training 3", *map(str, lines)]) + "\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize("script", ["rm -rf {}", "rm -rf {0}; mkdir -m 700 {0}", "rm -f {}/*", "rm -rf {0}; touch {0}"])
+def test_a_folder_that_the_program_removes(box, tmp_path, script):
+    out = tmp_path / "out"
+    done = box.prove("--json", "--require", "on-gpu", "--out", out, "--", shell(box, script.format(out), "exit 7"))
+    assert done.returncode == 7
+    assert SAID in done.stderr and str(out) in done.stderr and "--out" in done.stderr
+    report = json.loads(done.stdout)
+    assert report["exit_status"] == 7
+    # What was recorded is lost: nothing is claimed of it.
+    assert report["verdict"] == "unknown" and report["complete"] is False and report["incomplete"]
+
+
+def test_a_verdict_that_is_required_needs_its_records(box, tmp_path):
+    out = tmp_path / "out"
+    done = box.prove("--require", "on-gpu", "--out", out, "--", shell(box, f"rm -rf {out}"))
+    assert done.returncode == 3 and SAID in done.stderr
+
+
+@pytest.mark.parametrize("out", ["/proc/no/such/place", "/dev/null/out"])
+def test_a_folder_that_cannot_be_made(box, out):
+    done = box.prove("--quiet", "--out", out, "--", "sh", "-c", "echo ran; exit 5")
+    assert done.returncode == 5 and done.stdout == "ran\n"
+    assert SAID in done.stderr and out in done.stderr
+    done = box.prove("--json", "--out", out, "--", box.program, "exit7")
+    assert done.returncode == 7 and json.loads(done.stdout)["verdict"] == "unknown"
+
+
+def test_reports_that_cannot_be_written(box, tmp_path):
+    out = tmp_path / "out"
+    done = box.prove("--out", out, "--", shell(box, f"mkdir {out}/report.html", "exit 7"))
+    assert done.returncode == 7 and "verdict   on-gpu" in done.stderr
+    assert SAID in done.stderr and "report.html" in done.stderr
+
+
+def test_another_place_for_temporary_files_is_found(box):
+    done = box.prove("--json", "--", box.program, "training", "3", TMPDIR="/proc/no-such-place")
+    assert done.returncode == 0 and SAID not in done.stderr
+    assert json.loads(done.stdout)["verdict"] == "on-gpu"
+
+
+def test_no_place_for_temporary_files(box, tmp_path):
+    places = "/tmp /var/tmp /dev/shm".split()
+    hide = " && ".join(f"mount -t tmpfs -o ro none {place}" for place in places)
+    # The sandbox may lie below one of these: only what every system has is run.
+    program = f'exec {PROVE} "$@"'
+    words = ["unshare", "-rm", "sh", "-c", f"{hide} && {program}", "sh"]
+    if not shutil.which("unshare") or str(PROVE).startswith("/tmp/") or subprocess.run(
+            ["unshare", "-rm", "sh", "-c", hide], capture_output=True, timeout=20).returncode != 0:
+        pytest.skip("no mounts of its own are allowed here")
+    done = subprocess.run([*words, "--json", "--", "sh", "-c", "exit 5"], capture_output=True, text=True, timeout=60,
+                          env={**box.environment, "TMPDIR": "/proc/none"})
+    assert done.returncode == 5 and json.loads(done.stdout)["exit_status"] == 5
+    assert SAID in done.stderr and "Set TMPDIR" in done.stderr and "/var/tmp: Read-only file system" in done.stderr
+
+
+def test_folders_that_are_in_use_are_still_refused(box, tmp_path):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").write_text("x")
+    done = box.prove("--out", tmp_path / "full", "--", "touch", tmp_path / "ran")
+    assert done.returncode == 2 and not (tmp_path / "ran").exists()
+
+
+def test_stdout_is_one_document(box):
+    done = box.prove("--json", "--", shell(box, "echo noise", "echo more >&2", "exit 7"))
+    assert done.returncode == 7
+    assert json.loads(done.stdout)["verdict"] == "on-gpu"  # one document and nothing else
+    assert "noise\n" in done.stderr and "more\n" in done.stderr
+    done = box.prove("--json", "--quiet", "--", "no-such-program-here")
+    assert done.returncode == 127 and json.loads(done.stdout)["exit_status"] == 127
+    assert "No such file" in done.stderr
+
+
+def test_stdout_is_one_document_where_stderr_is_closed(box):
+    done = subprocess.run(["sh", "-c", 'exec "$0" --json --quiet -- sh -c "echo noise; exit 4" 2>&-', str(PROVE)],
+                          capture_output=True, text=True, env=box.environment, timeout=60)
+    assert done.returncode == 4 and json.loads(done.stdout)["exit_status"] == 4
+
+
+def test_attach_does_not_know_a_status(box, tmp_path):
+    for seconds, ended in (("1", False), ("0", True)):
+        process = subprocess.Popen(["sleep", "30" if not ended else "2"])
+        try:
+            done = box.prove("--json", "--out", tmp_path / seconds, "--attach", process.pid, "--seconds", seconds)
+        finally:
+            process.kill()
+            process.wait(timeout=20)
+        assert done.returncode == 0
+        assert json.loads(done.stdout)["exit_status"] is None
+        text = (tmp_path / seconds / "report.txt").read_text()
+        assert "status 0" not in text and "status 0" not in (tmp_path / seconds / "report.html").read_text()
+        assert ("not yet after" in text) is not ended
+        again = box.prove("--json", "--from", tmp_path / seconds)
+        assert json.loads(again.stdout)["exit_status"] is None
+
+
+def test_check_returns_the_status_too(box, tmp_path):
+    page = tmp_path / "pages" / "page.html"
+    page.parent.mkdir()
+    words = [str(TOOLS), "check", "--no-tests", "--json", "--html", str(page), "--", "sh", "-c",
+             f'echo noise; rm -rf "{page.parent}"; exit 7']
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120,
+                          env={**box.environment, "TMPDIR": "/proc/no-such-place"})
+    assert done.returncode == 7, done.stderr
+    document = json.loads(done.stdout)
+    assert document["exit_status"] == 7 and document["proof"]["exit_status"] == 7
+    assert "the page is lost" in done.stderr and str(page) in done.stderr and "noise\n" in done.stderr
+
+
+def test_numbers_beyond_all_bounds(box):
+    done = box.prove("--limit", "99999999999999999999", "--", "true")
+    assert done.returncode == 2 and "from 0 to 9223372036854775807" in done.stderr
