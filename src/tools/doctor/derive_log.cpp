@@ -160,8 +160,14 @@ void capability_line(std::string_view line, const std::string& words, Facts* f) 
   }
   if (contains(line, "no longer supports this GPU") && f->has("log.cc"))
     f->set("log.cc_old", f->get("log.cc"), words);
-  if (contains(line, "cuda capability supported by") && f->has("log.cc")) {
-    std::string range = replace_all(between(line, "supported by", "\n"), "(", " ");
+  // The range stands in the same line or, in newer releases, in one of its own.
+  const bool begins_range = contains(line, "cuda capability supported by");
+  const bool own_line = f->has("log.cc_range") && !trim(line).empty() && trim(line)[0] == '(';
+  f->set("log.cc_range", begins_range ? "yes" : "");
+  if ((begins_range || own_line) && f->has("log.cc")) {
+    std::string range = replace_all(
+        begins_range ? between(line, "supported by", "\n") : std::string(line), "(", " ");
+    range = replace_all(range, ")", " ");
     std::string least = find_version(range);
     size_t dash = range.find(" - ");
     std::string most = dash == range.npos ? "" : find_version(range.substr(dash + 3));
