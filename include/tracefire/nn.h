@@ -397,8 +397,9 @@ class TRACEFIRE_API Model : public Layer {
   /// be, or where the model is busy already (on_epoch may evaluate and predict, but not train or
   /// compile its own model); kEmptyInput; kShapeMismatch, kDTypeMismatch; kNotFinite; what the loss
   /// says of y.
-  /// kCancelled when set_interrupt_check() says so: variables hold the state of the last finished
-  /// step and history() the epochs that were finished.
+  /// kCancelled when set_interrupt_check() says so, and what a step finds in its data (an index out
+  /// of range, a check, a host function that throws), with the batch: variables hold the state of
+  /// the last whole good step and history() the epochs that were finished.
   History fit(const data::Dataset& data, const FitOptions& options = {});
   History fit(const Tensor& x, const Tensor& y, const FitOptions& options = {}) {
     return fit(data::Dataset{x, y}, options);

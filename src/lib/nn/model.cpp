@@ -3,10 +3,9 @@
 #include <numeric>
 
 #include "core/base/status.h"
+#include "lib/nn/epochs.h"
 #include "lib/nn/progress.h"
-#include "lib/nn/shuffle.h"
 #include "lib/nn/trainer.h"
-#include "tracefire/profiler.h"
 
 namespace tracefire::nn {
 
@@ -90,25 +89,6 @@ Tensor Model::predict_step(const Tensor& x) { return (*this)(x); }
 
 namespace {
 
-/// Reports of epochs, read from the device when somebody looks, else all at the end.
-class EpochReports {
- public:
-  EpochReports(const std::vector<std::string>& names, History* history)
-      : names_(names), history_(history) {}
-  void add(Tensors results) { waiting_.push_back(std::move(results)); }
-  void settle() {
-    for (Report& report : read_reports(names_, waiting_)) {
-      history_->epochs.push_back(std::move(report));
-    }
-    waiting_.clear();
-  }
-
- private:
-  std::vector<std::string> names_;
-  History* history_;
-  std::vector<Tensors> waiting_;
-};
-
 void check_options(const FitOptions& options) {
   if (options.epochs >= 1) return;
   error(ErrorCode::kBadUsage, "epochs is ", options.epochs, "; it must be at least 1")
@@ -138,26 +118,16 @@ History Model::fit(const data::Dataset& data, const FitOptions& options) {
   }
   if (training().compiled.optimizer) training().compiled.optimizer->build(trainable_variables());
 
-  EpochReports reports(trainer.names(StepKind::kTrain), &history);
-  Progress progress(options.epochs, options.verbose);
   const bool watched = options.verbose || options.on_epoch || validation;
-  const uint32_t seed = options.seed ? *options.seed : options.shuffle ? next_seed() : 0;
+  Epochs epochs(*this, trainer, options, watched, &history);
+  Progress progress(options.epochs, options.verbose);
   try {
-    for (int64_t epoch = 0; epoch < options.epochs && !history.stopped; ++epoch) {
-      reset_metrics();
-      std::vector<int32_t> order;
-      if (options.shuffle) {
-        const profiler::Input feed("shuffle");
-        order = shuffled_rows(trainer.rows(), seed, epoch);
-      }
-      reports.add(trainer.run_epoch(StepKind::kTrain, order));
+    for (int64_t epoch = 0, end = 0; epoch < options.epochs && !history.stopped; epoch = end) {
+      end = epochs.run(epoch);
       if (!watched) continue;
-      reports.settle();
       Report& report = history.epochs.back();
       if (validation) {
-        reset_metrics();
-        const Tensors results = validation->run_epoch(StepKind::kTest);
-        const Report figures = read_reports(validation->names(StepKind::kTest), {results})[0];
+        const Report figures = validation->test();
         for (const auto& [name, value] : figures.figures()) report.set("val_" + name, value);
       }
       if (options.on_epoch) {
@@ -168,23 +138,16 @@ History Model::fit(const data::Dataset& data, const FitOptions& options) {
       progress.finished(epoch, report.str(), history.stopped);
     }
   } catch (...) {
-    // What was finished stays known, unless it is what failed.
-    try {
-      reports.settle();
-    } catch (const Error&) {  // the first error is the one to tell
-    }
+    epochs.settle_finished();  // stays known
     throw;
   }
-  reports.settle();
+  epochs.settle();
   return history;
 }
 
 Report Model::evaluate(const data::Dataset& data, const EvaluateOptions& options) {
   const Session session(training().busy, name(), Activity::kEvaluate);
-  Trainer trainer(*this, data, options.batch_size, options.check_data, /*needs_truth=*/true);
-  reset_metrics();
-  const Tensors results = trainer.run_epoch(StepKind::kTest);
-  return read_reports(trainer.names(StepKind::kTest), {results})[0];
+  return Trainer(*this, data, options.batch_size, options.check_data, /*needs_truth=*/true).test();
 }
 
 Tensor Model::predict(const Tensor& x, int64_t batch_size) {

@@ -6,6 +6,7 @@
 
 #include "core/base/status.h"
 #include "lib/nn/checks.h"
+#include "lib/nn/recovery.h"
 #include "lib/nn/values.h"
 #include "tracefire/config.h"
 #include "tracefire/profiler.h"
@@ -170,34 +171,73 @@ const TracedStep& Trainer::step(StepKind kind, int64_t rows) {
 
 const std::vector<std::string>& Trainer::names(StepKind kind) { return step(kind, batch_).names; }
 
-Tensors Trainer::run_epoch(StepKind kind, const std::vector<int32_t>& order) {
+Order Trainer::order_of(std::vector<int32_t> rows) const {
+  const profiler::Input feed("order of rows");
+  Order order;
+  order.full = Tensor::from_host(rows.data(), DType::kI32, {full_ * batch_});
+  if (rest_ > 0) order.rest = Tensor::from_host(rows.data() + full_ * batch_, DType::kI32, {rest_});
+  order.rows = std::move(rows);
+  return order;
+}
+
+std::vector<Function> Trainer::functions(StepKind kind) {
+  std::vector<Function> all{step(kind, batch_).function};
+  if (rest_ > 0) all.push_back(step(kind, rest_).function);
+  return all;
+}
+
+Tensors Trainer::run(StepKind kind, const Order& order, int64_t lo, int64_t hi) {
   const Tensors data = arrays(kind);
-  profiler::Input feed("order of rows");
-  const Tensor rows = order.empty()
-                          ? rows_in_order(false)
-                          : Tensor::from_host(order.data(), DType::kI32, {full_ * batch_});
-  feed.stop();
-  Tensors results = step(kind, batch_).function.run_epoch(data, rows, batch_, 0, full_);
-  if (rest_ > 0) {
-    const Tensor last =
-        order.empty() ? rows_in_order(true)
-                      : Tensor::from_host(order.data() + full_ * batch_, DType::kI32, {rest_});
-    results = step(kind, rest_).function.run_epoch(data, last, rest_, 0, 1);
+  const bool as_they_lie = order.rows.empty();
+  Tensors results;
+  if (lo < full_) {
+    const Tensor& rows = as_they_lie ? rows_in_order(false) : order.full;
+    results = step(kind, batch_).function.run_epoch(data, rows, batch_, lo, std::min(hi, full_));
+  }
+  if (hi > full_) {
+    const Tensor& rows = as_they_lie ? rows_in_order(true) : order.rest;
+    results = step(kind, rest_).function.run_epoch(data, rows, rest_, 0, 1);
   }
   return results;
 }
 
+std::string Trainer::place(const Order& order, int64_t step) const {
+  const int64_t first = step * batch_, count = rows_in(step);
+  std::string text = concat_text("batch ", step, count == 1 ? ", row " : ", rows ");
+  if (order.rows.empty()) {
+    text += std::to_string(first);
+    return count == 1 ? text : text + concat_text(" to ", first + count - 1);
+  }
+  constexpr int64_t kMostNamed = 16;
+  for (int64_t i = 0; i < std::min(count, kMostNamed); ++i) {
+    if (i > 0) text += ", ";
+    text += std::to_string(order.rows[static_cast<size_t>(first + i)]);
+  }
+  return count > kMostNamed ? text + concat_text(" and ", count - kMostNamed, " more") : text;
+}
+
+Report Trainer::test() {
+  model_.reset_metrics();
+  Tensors results;
+  Report report;
+  const Steps steps{functions(StepKind::kTest), this->steps(),
+                    [&](int64_t lo, int64_t hi) { results = run(StepKind::kTest, {}, lo, hi); },
+                    [&](int64_t step) { return place({}, step); }};
+  run_steps(steps, [&] { report = read_reports(names(StepKind::kTest), {results})[0]; });
+  return report;
+}
+
 Tensor Trainer::predict() {
-  const Tensors data = arrays(StepKind::kPredict);
-  const Function function = step(StepKind::kPredict, batch_).function;
   Tensors parts;
-  for (int64_t i = 0; i < full_; ++i) {
-    parts.push_back(function.run_epoch(data, rows_in_order(false), batch_, i, i + 1)[0]);
-  }
-  if (rest_ > 0) {
-    parts.push_back(step(StepKind::kPredict, rest_)
-                        .function.run_epoch(data, rows_in_order(true), rest_, 0, 1)[0]);
-  }
+  const auto predict_steps = [&](int64_t lo, int64_t hi) {
+    parts.resize(static_cast<size_t>(lo));
+    for (int64_t i = lo; i < hi; ++i) {
+      parts.push_back(run(StepKind::kPredict, {}, i, i + 1)[0]);
+    }
+  };
+  run_steps({functions(StepKind::kPredict), steps(), predict_steps,
+             [&](int64_t step) { return place({}, step); }},
+            [] {});
   return parts.size() == 1 ? parts[0] : concat(parts, 0);
 }
 

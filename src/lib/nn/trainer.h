@@ -29,6 +29,12 @@ struct Model::State {
   History history;
 };
 
+/// The order in which an epoch uses rows; without rows: as they lie.
+struct Order {
+  std::vector<int32_t> rows;
+  Tensor full, rest;  ///< the rows of full batches, and of the rest where there is one
+};
+
 /// Runs a model's steps over data on the device. Knows no layer, loss, metric or optimizer by name:
 /// it traces the model's own step methods.
 class Trainer {
@@ -37,17 +43,26 @@ class Trainer {
   Trainer(Model& model, const data::Dataset& data, int64_t batch_size, bool check_data,
           bool needs_truth);
 
-  /// Results of the last step of an epoch, not waited for. `order`: rows in the order of use;
-  /// empty: as they lie.
-  Tensors run_epoch(StepKind kind, const std::vector<int32_t>& order = {});
+  /// What an epoch's steps run: one function for full batches, one for the rest of the rows.
+  std::vector<Function> functions(StepKind kind);
+  int64_t steps() const { return full_ + (rest_ > 0 ? 1 : 0); }
+  /// Results of the last of an epoch's steps lo … hi - 1, not waited for.
+  Tensors run(StepKind kind, const Order& order, int64_t lo, int64_t hi);
+  /// "batch 6, rows 120 to 139".
+  std::string place(const Order& order, int64_t step) const;
+  /// An order of rows, on the device.
+  Order order_of(std::vector<int32_t> rows) const;
+  /// Tests on all rows. The metrics begin at 0.
+  Report test();
   /// Predictions of every step, one after the other.
   Tensor predict();
-  /// Names of the results of run_epoch().
+  /// Names of the results of run().
   const std::vector<std::string>& names(StepKind kind);
   int64_t rows() const { return rows_; }
 
  private:
   void check_truth(const Shape& predictions) const;
+  int64_t rows_in(int64_t step) const { return step < full_ ? batch_ : rest_; }
   const TracedStep& step(StepKind kind, int64_t rows);
   TracedStep trace(StepKind kind, std::vector<TensorSpec> batch);
   /// Arrays of the data, as the steps take them.
