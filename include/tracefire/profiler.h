@@ -106,8 +106,9 @@ struct TRACEFIRE_API Profile {
   double wait_us = 0;
   std::vector<std::string> notes;  ///< what was left out and how to read the times
 
-  /// Tables for people.
-  std::string str() const;
+  /// Tables for people, in lines of at most `columns` columns (40 at least; names without blanks
+  /// may be longer): what does not fit beside the rest of its row goes below it.
+  std::string str(int columns = 80) const;
   /// A process of tracefire.profile/1 (schema/cli/profile.json); with `slices`, also the time line.
   std::string json(bool slices = false) const;
   /// What json(true) wrote. Throws kBadUsage for anything else.

@@ -61,7 +61,7 @@ void bind_profile(nb::module_& m) {
              return nb::bytes(bytes.data(), bytes.size());
            })
       .def("write", &Profile::write, nb::arg("directory"))
-      .def("__str__", &Profile::str)
+      .def("__str__", [](const Profile& p) { return p.str(); })
       .def("__repr__", [](const Profile& p) {
         return "<Profile of " + std::to_string(p.wall_us / 1e6) + " s, " +
                std::to_string(p.operations.size()) + " operations>";

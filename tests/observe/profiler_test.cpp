@@ -343,3 +343,53 @@ TEST_CASE("four threads work while profiles are started and stopped [threads]") 
   done = true;
   for (std::thread& worker : workers) worker.join();
 }
+
+TEST_CASE("tables fit their columns and lose nothing") {
+  Profile p;
+  p.wall_us = 4629208.4;
+  p.command = "/opt/environments/training/.venv/bin/python3 -m package.of.the.program --epochs 5";
+  for (int i = 0; i < 3; ++i) {
+    Profile::Row row;
+    row.op = "fused_" + std::to_string(i);
+    row.name = "train_step/epoch/dense_1/kernel/momentum";
+    row.kernel = "tf_select_div_select_553c6e2ad0891b0e";
+    row.device = "/GPU:0";
+    row.location = "/srv/of/a/project/train.py:" + std::to_string(123 + i);
+    row.source = "CUPTI";
+    row.library = "cuBLASLt";
+    row.runs = 1234567;
+    row.share = 0.333;
+    row.time.total_us = 12345678;
+    row.time.mean_us = row.time.p50_us = row.time.p99_us = 12.345;
+    p.operations.push_back(row);
+    p.kernels.push_back(row);
+  }
+  p.notes = {
+      "a note that is much longer than a line of a terminal has columns, and more of it, "
+      "and more of it, and more of it"};
+  for (const int columns : {40, 60, 80, 120, 160}) {
+    const std::string out = p.str(columns);
+    CAPTURE(columns);
+    CAPTURE(out);
+    size_t lines = 0;
+    for (size_t begin = 0; begin < out.size();) {
+      const size_t end = out.find('\n', begin);
+      const std::string line = out.substr(begin, end - begin);
+      // A path or a kernel's name stays whole.
+      const bool one_word =
+          line.find_last_of(' ') == line.find_last_of(' ', line.find_first_not_of(' '));
+      CHECK((line.size() <= static_cast<size_t>(columns) || one_word));
+      begin = end + 1;
+      ++lines;
+    }
+    CHECK(lines < 70);
+    for (const char* text : {"fused_2", "/srv/of/a/project/train.py:125", "cuBLASLt", "CUPTI",
+                             "tf_select_div_select_553c6e2ad0891b0e", "1234567"}) {
+      CHECK(out.find(text) != std::string::npos);
+    }
+  }
+  // Where there is room, a row is a line.
+  const std::string wide = p.str(250);
+  const size_t row = wide.find("fused_1");
+  CHECK(wide.find("train.py:124", row) < wide.find('\n', row));
+}

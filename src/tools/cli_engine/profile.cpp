@@ -35,7 +35,9 @@ Json document_of(const Context& context, const ProfiledRun& run) {
   return document;
 }
 
-std::string text_of(const ProfiledRun& run) {
+std::string text_of(const ProfiledRun& run, const text::Look& look) {
+  constexpr int kWidth = 80;  // where no terminal tells
+  const int columns = look.width > 0 ? look.width : kWidth;
   if (run.profiles.empty()) {
     return "tracefire profile: no process left a profile. A program that uses Tracefire and ends "
            "by itself was expected; for programs of other frameworks use `tracefire prove -- "
@@ -43,7 +45,8 @@ std::string text_of(const ProfiledRun& run) {
   }
   std::string text;
   for (size_t i = 0; i < run.profiles.size(); ++i) {
-    text += (i == 0 ? "" : "\n") + run.profiles[i].str() + run.checks[i].str() + "\n";
+    text += (i == 0 ? "" : "\n") + run.profiles[i].str(columns) +
+            text::paragraph(run.checks[i].str(), columns, "", 2);
   }
   return text;
 }
@@ -77,7 +80,7 @@ int profile(const Context& context, const Options& options) {
                                     run.session.ending.start_error));
     return run.session.ending.status;
   }
-  const std::string text = text_of(run);
+  const std::string text = text_of(run, context.console.talk_look());
   if (!options.quiet) std::fputs(text.c_str(), stderr);
   if (options.json) context.print(document_of(context, run));
   std::string lost = run.lost;
