@@ -232,3 +232,29 @@ TEST_CASE("unknown devices and misplaced values are clear errors") {
   CHECK(error_of([&] { op("add", {leaked, leaked}); }) == 114);
   CHECK(f({vec({4})})[0].values<float>() == std::vector<float>{8});
 }
+
+TEST_CASE("a mask holds for what was compiled before it: operations, functions and epochs") {
+  const bool gpu = default_device().kind == Device::kGpu;
+  const char* kind = gpu ? "GPU" : "CPU";
+  const int refused = gpu ? 202 : 205;  // strict; no device is left
+  const Tensor x = Tensor::of(std::vector<float>{1, 2, 3, 4}, {4});
+  const Function step = trace_function("step", {{DType::kF32, {2}}}, [](const Tensors& args) {
+    return Tensors{op("sin", {args[0]})};
+  });
+  const auto eager = [&] { return op("sin", {x}).values<float>()[0]; };
+  const auto called = [&] { return step({vec({1, 2})})[0].values<float>()[0]; };
+  const auto looped = [&] { return step.run_epoch({x}, Tensor(), 2, 0, 2)[0].values<float>()[0]; };
+  set_soft_device_placement(false);
+  for (int round = 0; round < 2; ++round) {
+    INFO("round ", round);
+    CHECK(eager() == doctest::Approx(std::sin(1.0)));
+    CHECK(called() == doctest::Approx(std::sin(1.0)));
+    CHECK(looped() == doctest::Approx(std::sin(3.0)));
+    mask_ops(kind, {"sin"});
+    CHECK(error_of(eager) == refused);
+    CHECK(error_of(called) == refused);
+    CHECK(error_of(looped) == refused);
+    mask_ops(kind, {});
+  }
+  set_soft_device_placement(true);
+}

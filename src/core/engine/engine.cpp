@@ -76,13 +76,22 @@ CompileOptions Engine::compile_options() const {
   return options;
 }
 
+void Engine::mask_ops(uint8_t device_kind, const std::vector<std::string>& ops) {
+  Backends::instance().mask(device_kind, ops);
+  masks_generation_.fetch_add(1, std::memory_order_release);
+}
+
+uint64_t Engine::choices_generation() const {
+  return settings_generation() + masks_generation_.load(std::memory_order_acquire);
+}
+
 Result<ProgramPtr> Engine::program_of(const GraphPtr& graph) {
   CompileOptions options = compile_options();
   options.optimize = false;
   const std::string key =
       concat_text(options.device.str(), '|', int{options.policy == Policy::kStrict},
                   int{options.precision == Precision::kHighest}, options.deterministic, '|',
-                  settings_generation(), '|', cache_key(OpTable::instance(), *graph));
+                  choices_generation(), '|', cache_key(OpTable::instance(), *graph));
   {
     std::lock_guard<std::mutex> lock(cache_mutex_);
     auto found = cache_.find(key);

@@ -2,7 +2,6 @@
 // The loop over an epoch: the function's graph behind a gather of rows, with the step counter in
 // a slot of its own, so that every step is the same program over the same addresses.
 #include "core/base/guard.h"
-#include "core/base/settings.h"
 #include "core/engine/function_state.h"
 #include "core/ops/op_table.h"
 #include "core/runtime/transfer.h"
@@ -136,8 +135,8 @@ bool fits(const ValueType& any, const ValueType& type) {
 Result<std::shared_ptr<Epoch>> find_epoch(Function::State& state, const Tensors& data, bool ordered,
                                           int64_t batch) {
   std::lock_guard<std::mutex> lock(state.mutex);
-  std::erase_if(state.epochs,
-                [](const auto& epoch) { return epoch->generation != settings_generation(); });
+  const uint64_t now = Engine::instance().choices_generation();
+  std::erase_if(state.epochs, [&](const auto& epoch) { return epoch->generation != now; });
   for (const auto& epoch : state.epochs) {
     bool same = epoch->batch == batch && epoch->ordered == ordered;
     for (size_t i = 0; same && i < data.size(); ++i) {
@@ -150,7 +149,7 @@ Result<std::shared_ptr<Epoch>> find_epoch(Function::State& state, const Tensors&
   epoch->ordered = ordered;
   for (const Tensor& array : data) epoch->data.push_back(with_any_rows(array.cell()->type));
   epoch->order_type = with_any_rows({DType::kI32, Shape{0}});
-  epoch->generation = settings_generation();
+  epoch->generation = now;
   TF_ASSIGN(GraphPtr graph, epoch_graph(state, *epoch));
   // The batch is a number here: symbols of the function's own parameters take it.
   for (size_t i = 0; i < state.parameters; ++i) {

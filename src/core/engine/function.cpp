@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "core/base/guard.h"
-#include "core/base/settings.h"
 #include "core/engine/function_state.h"
 #include "core/engine/splice.h"
 #include "core/graph/text.h"
@@ -97,11 +96,12 @@ Status add_operand(const trace::CellPtr& cell, Device device, RunRequest* reques
 
 Result<ProgramPtr> Function::State::compiled() {
   std::lock_guard<std::mutex> lock(mutex);
-  if (!program || settings_generation != tracefire::settings_generation()) {
+  const uint64_t now = Engine::instance().choices_generation();
+  if (!program || generation != now) {
     TF_ASSIGN(program, guarded([&] {
                 return compile(lowered.graph, Engine::instance().compile_options());
               }));
-    settings_generation = tracefire::settings_generation();
+    generation = now;
   }
   return program;
 }

@@ -19,8 +19,8 @@ struct Function::State {
   size_t outputs = 0;
 
   std::mutex mutex;
-  ProgramPtr program;  ///< guarded by mutex, as all below
-  uint64_t settings_generation = 0;
+  ProgramPtr program;       ///< guarded by mutex, as all below
+  uint64_t generation = 0;  ///< Engine::choices_generation() when it was compiled
 
   /// The loop over an epoch for one batch size and one set of data types.
   struct Epoch;
