@@ -181,3 +181,22 @@ def test_every_variable_that_is_read_is_known():
     assert {"TRACEFIRE_PROVE_DIR", "TRACEFIRE_PROVE_BEAT_MS"} <= names
     for name in names - known:
         assert any(name == o or (o[-1] == "*" and name.startswith(o[:-1])) for o in others), name
+
+
+def test_every_variable_that_is_listed_is_read():
+    """One that nothing reads would be documented and have no effect."""
+    root = pathlib.Path(__file__).parents[2]
+    schema = json.loads((root / "schema" / "settings.json").read_text())
+    read = re.compile(
+        r'(?:getenv\(|number_of\(\{|environ\.get\(|environ\[|setdefault\()"(TRACEFIRE_[A-Z_]+)"'
+        r"|\$ENV\{(TRACEFIRE_[A-Z_]+)\}"
+    )
+    names = set()
+    for folder in ("src", "python", "scripts", "cmake", "tests"):
+        for file in (root / folder).rglob("*"):
+            if file.suffix in ("", ".cpp", ".h", ".py", ".cmake", ".cc") and file.is_file():
+                names.update(a or b for a, b in read.findall(file.read_text(errors="replace")))
+    for row in schema["other_variables"]:
+        name = row["name"]
+        ending = name[-1] == "*"
+        assert any(n.startswith(name[:-1]) if ending else n == name for n in names), name
