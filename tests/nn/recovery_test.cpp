@@ -220,6 +220,27 @@ TEST_CASE("a failed evaluation, validation or prediction costs nothing") {
   check_twins(model, twin);
 }
 
+TEST_CASE("a reset_metrics of one's own that throws beside a failed step leaves a whole state") {
+  struct Own : nn::Sequential {
+    using nn::Sequential::Sequential;
+    int left = 1 << 20;
+    void reset_metrics() override {
+      if (left-- <= 0) throw std::runtime_error("no more epochs, please");
+      nn::Sequential::reset_metrics();
+    }
+  };
+  Own model({Touchy(looked_up), nn::Dense(3, {.kernel_initializer = nn::glorot_uniform(5)})});
+  model.compile({.optimizer = optim::Adam(0.01),
+                 .loss = nn::SparseCategoricalCrossentropy({.from_logits = true})});
+  model.fit(rows_of(kRows), in_order());
+  const std::vector<std::vector<float>> before = state(model);
+  model.left = 1;  // the first epoch's, and neither the second's nor that of steps run again
+  CHECK_THROWS(model.fit(rows_of(kRows, 64, 77), in_order(3)));
+  CHECK(state(model) == before);
+  model.left = 1;
+  CHECK(model.fit(rows_of(kRows), in_order()).epochs.size() == 1);
+}
+
 TEST_CASE("epochs that go well: their state is copied once for many, and only where one can fail") {
   std::atomic<int> copies{0};
   Events::Subscriber subscriber;

@@ -54,6 +54,9 @@ std::optional<int64_t> run_to_failure(const Steps& steps, Savepoint* point, int6
       if (error.is(ErrorCode::kCancelled) && is_good(*point)) return {};
       point->restore();
       return hi - lo == 1 ? lo : run_to_failure(steps, point, lo, hi);
+    } catch (...) {  // of the user's own reset_metrics()
+      point->restore();
+      throw;
     }
   }
   return {};
@@ -67,7 +70,7 @@ std::optional<int64_t> recover(const Steps& steps, Savepoint* point, int64_t fir
   if (end - first == 1) return first;
   try {
     return run_to_failure(steps, point, first, end);
-  } catch (const Error&) {  // no memory to keep: the state is that of a good step all the same
+  } catch (...) {  // no memory to keep: the state is that of a good step all the same
     return {};
   }
 }
