@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls with arguments that a function does not take: an error of the catalogue that names the
 // argument, in place of nanobind's list of signatures.
+#include <dlfcn.h>
+
 #include <array>
 #include <string_view>
 #include <utility>
@@ -65,11 +67,19 @@ PyObject* call(size_t number, PyObject* function, PyObject* const* args, size_t 
   return result;
 }
 
+/// Whether code of this module, into which nanobind is linked, runs there. (The limited API of
+/// Python, with which wheels are built, does not tell where an object keeps its entry point.)
+bool is_ours(vectorcallfunc entry) {
+  Dl_info theirs, ours;
+  return dladdr(reinterpret_cast<void*>(entry), &theirs) != 0 &&
+         dladdr(reinterpret_cast<void*>(&is_ours), &ours) != 0 && theirs.dli_fbase == ours.dli_fbase;
+}
+
 void detour(nb::handle object) {
   const std::string kind = nb::cast<std::string>(nb::handle(object.type()).attr("__name__"));
   if (kind != "nb_func" && kind != "nb_method") return;
   auto* head = reinterpret_cast<FunctionHead*>(object.ptr());
-  if (PyVectorcall_Function(object.ptr()) != head->entry) return;  // another nanobind
+  if (!is_ours(head->entry)) return;  // another nanobind
   for (size_t i = 0; i < kMostEntries; ++i) {
     if (head->entry == kDetours[i]) return;  // known by two names
     if (entries[i] == nullptr) entries[i] = head->entry;
