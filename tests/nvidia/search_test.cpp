@@ -2,6 +2,11 @@
 #include "backends/nvidia/search.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
 
 #include "core/base/settings.h"
 #include "nvidia/emulator_setup.h"
@@ -79,6 +84,29 @@ TEST_CASE("nvidia: a damaged file is told apart from a missing one") {
   CHECK(found.status().code() == ErrorCode::kLibraryNotFound);
   CHECK(contains(found.status().message(), "is there but cannot be loaded"));
   CHECK(contains(found.status().message(), dir.path("lib64/libnvrtc.so.13")));
+}
+
+TEST_CASE("nvidia: a file that would end or block the loader is never given to it") {
+  std::ifstream whole(tracefire::test::emulator_library(), std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(whole), {}};
+  REQUIRE(bytes.size() > 20000);
+  bytes.resize(20000);  // of a download that broke off: mapping its end is a SIGBUS
+  TempDir dir;
+  dir.write("lib64/libnvrtc.so.13", bytes);
+  dir.write("lib64/libcublasLt.so.13", bytes.substr(0, 100));
+  REQUIRE(mkfifo(dir.path("lib64/libcuda.so.1").c_str(), 0600) == 0);
+  SearchOptions options = nothing_else();
+  options.toolkit_roots = {dir.path()};
+  options.explicit_dirs = {dir.path("lib64")};
+  Search search(options);
+  alarm(30);
+  const std::string nvrtc = search.open(Library::kNvrtc, 13).status().message();
+  const std::string cublaslt = search.open(Library::kCublasLt, 13).status().message();
+  const std::string driver = search.open(Library::kDriver, 0).status().message();
+  alarm(0);
+  CHECK(contains(nvrtc, "libnvrtc.so.13: the file is cut off"));
+  CHECK(contains(cublaslt, "libcublasLt.so.13: the file is cut off"));
+  CHECK(contains(driver, "libcuda.so.1: it is no regular file"));
 }
 
 TEST_CASE("nvidia: a good copy is used although an earlier place holds a damaged one") {

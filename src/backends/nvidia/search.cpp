@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <set>
 
+#include "core/base/loader_trap.h"
+
 namespace tracefire::nvidia {
 namespace {
 
@@ -170,6 +172,11 @@ bool Search::try_file(Library library, const std::string& origin, const std::str
   const bool plain_name = file.find('/') == std::string::npos;
   if (!plain_name && facts(library).part_of_driver && is_stub(file)) {
     record({library, origin, file, Outcome::kStub, ""});
+    return false;
+  }
+  const char* trap = plain_name ? nullptr : loader_trap(file.c_str());
+  if (trap != nullptr) {
+    record({library, origin, file, Outcome::kUnloadable, file + ": " + trap});
     return false;
   }
   void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);

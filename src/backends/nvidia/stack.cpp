@@ -130,8 +130,9 @@ void Stack::start_driver() {
     if (api.status().code() == ErrorCode::kDriverTooOld) {
       inventory_->problem = explain_no_gpu(machine, failure);
     } else {
-      inventory_->problem =
-          NoGpuReason{"driver-damaged", api.status().message(), "Reinstall the NVIDIA driver"};
+      std::string what = api.status().message();
+      if (!what.empty() && what.back() == '.') what.pop_back();  // the cure follows a full stop
+      inventory_->problem = NoGpuReason{"driver-damaged", what, "Reinstall the NVIDIA driver"};
     }
     return;
   }

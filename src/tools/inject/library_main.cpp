@@ -33,6 +33,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/base/loader_trap.h"
 #include "core/base/recorder.h"
 #include "tools/inject/aggregate.h"
 #include "tools/inject/api_class.h"
@@ -356,6 +357,7 @@ void* open_cupti(int major, TraceFacts* facts) {
   dl_iterate_phdr(&look_at_loaded, &loaded);
   char path[8192];
   const auto attempt = [&](const char* file) -> void* {
+    if (strchr(file, '/') != nullptr && loader_trap(file) != nullptr) return nullptr;
     void* handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     if (handle != nullptr) copy_text(facts->library, sizeof(facts->library), file);
     return handle;
