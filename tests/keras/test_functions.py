@@ -538,3 +538,9 @@ def test_a_gradient_of_qr_that_is_none_says_so():
         y = ops.sum(r)
     with pytest.raises(NotImplementedError, match="TF-E0601.*qr"):
         tape.gradient(y, x)
+
+
+@pytest.mark.parametrize("subscripts", ["ij,kk->iz", "ij,jk->ii"])
+def test_an_einsum_whose_result_cannot_be_is_an_argument_error(subscripts):
+    with pytest.raises(errors.InvalidArgumentError, match=r"TF-E\d+\] einsum .*the result has '[zi]', which"):
+        ops.einsum(subscripts, np.ones((3, 3)), np.ones((3, 3)))

@@ -235,6 +235,12 @@ def einsum(subscripts, *operands, **kwargs):
     if operands[0].dtype == "bool":
         operands = [cast(x, "int32") for x in operands]
     terms, result = _parse(subscripts, operands)
+    for c in result:
+        if result.count(c) > 1 or not any(c in t for t in terms):
+            raise argument_error(
+                f"einsum {subscripts!r}: the result has {c!r}, which "
+                + ("it names twice" if result.count(c) > 1 else "no operand has")
+            )
     pairs = [_diagonals(x, t) for x, t in zip(operands, terms)]
     x, term = pairs[0]
     for i, (y, other) in enumerate(pairs[1:], 2):
