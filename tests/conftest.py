@@ -11,6 +11,7 @@ SECONDS = {"deep": 3600, "slow": 900}  # how long a test may take, by its label
 OTHERS = 300
 
 _stderr = None
+_running = os.environ.pop("RUN_TESTS_CURRENT", None)  # not for the programs that tests start
 
 
 def pytest_configure(config):
@@ -30,9 +31,8 @@ def pytest_runtest_setup(item):
     the test's name where scripts/run_tests finds it: the report has not been written then."""
     limits = [SECONDS[label] for label in SECONDS if item.get_closest_marker(label)]
     faulthandler.dump_traceback_later(max(limits, default=OTHERS), exit=True, file=_stderr)
-    running = os.environ.get("TRACEFIRE_RUNNING_TEST")
-    if running:
-        pathlib.Path(running).write_text(item.nodeid)
+    if _running:
+        pathlib.Path(_running).write_text(item.nodeid)
 
 
 def pytest_runtest_teardown(item):
