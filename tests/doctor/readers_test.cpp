@@ -98,6 +98,45 @@ TEST_CASE("doctor: dpkg's status") {
   CHECK(packages["libcudnn8"].state == "installed");
 }
 
+TEST_CASE("doctor: the table of nvidia-smi gives the GPUs and the processes that compute") {
+  const SmiTable table = parse_smi_table(
+      "| NVIDIA-SMI 550.54.15    Driver Version: 550.54.15    CUDA Version: 12.4     |\n"
+      "| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |\n"
+      "| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |\n"
+      "|   0  NVIDIA GeForce RTX 30...       On  |   00000000:01:00.0  On |                  N/A |\n"
+      "| 30%   41C    P2   Unknown Error / 350W  |   2210MiB /  24576MiB  |     87%      Default |\n"
+      "|                                         |                        |                  N/A |\n"
+      "|   1  NVIDIA A100-SXM4-80GB         Off  |   00000000:41:00.0 Off |                    2 |\n"
+      "| N/A   33C    P0             63W /  400W |     N/A  /  N/A        |      N/A     Default |\n"
+      "| Processes:                                                                            |\n"
+      "|    0   N/A  N/A            1201      G   /usr/lib/xorg/Xorg                   120MiB |\n"
+      "|    0   N/A  N/A            4242    C+G   python3 train.py                    2000MiB |\n"
+      "|    1   N/A  N/A            4243      C   python3                                 N/A |\n");
+  REQUIRE(table.rows.size() == 2);
+  const SmiRow first = {{"index", "0"},
+                        {"pci.bus_id", "00000000:01:00.0"},
+                        {"persistence_mode", "Enabled"},
+                        {"display_active", "Enabled"},
+                        {"ecc.errors.uncorrected.volatile.total", "N/A"},
+                        {"memory.used", "2210"},
+                        {"memory.total", "24576"},
+                        {"utilization.gpu", "87"}};  // its name is cut
+  CHECK(table.rows[0] == first);
+  const SmiRow second = {{"index", "1"},
+                         {"name", "NVIDIA A100-SXM4-80GB"},
+                         {"pci.bus_id", "00000000:41:00.0"},
+                         {"persistence_mode", "Disabled"},
+                         {"display_active", "Disabled"},
+                         {"ecc.errors.uncorrected.volatile.total", "2"}};
+  CHECK(table.rows[1] == second);
+  REQUIRE(table.apps.size() == 2);
+  CHECK(table.apps[0] == SmiRow{{"index", "0"},
+                                {"pid", "4242"},
+                                {"process_name", "python3"},
+                                {"used_gpu_memory", "2000"}});
+  CHECK(table.apps[1] == SmiRow{{"index", "1"}, {"pid", "4243"}, {"process_name", "python3"}});
+}
+
 TEST_CASE("doctor: what nvidia-smi prints") {
   auto rows = parse_smi_csv(
       "index, name, memory.total [MiB], compute_mode\n0, Tesla T4, 15360 MiB, Default\n1, Tesla "

@@ -51,6 +51,7 @@ const SmiRow* biggest_holder(const Machine& m, const SmiRow& gpu) {
   for (const SmiRow& app : m.smi_apps) {
     std::string uuid = cell(app, "gpu_uuid"), own = cell(gpu, "uuid");
     if (!uuid.empty() && !own.empty() && uuid != own) continue;
+    if (uuid.empty() && app.count("index") != 0 && cell(app, "index") != cell(gpu, "index")) continue;
     if (best == nullptr ||
         number_of(cell(app, "used_gpu_memory")) > number_of(cell(*best, "used_gpu_memory")))
       best = &app;

@@ -270,6 +270,9 @@ void read_captured(const Root& root, Machine* m) {
   else if (root.exists("/captured/monitor.json"))
     root.note_unread("/captured/monitor.json", "/captured/prove.json takes its place");
   m->smi_apps = parse_smi_csv(captured("nvidia-smi-apps.csv", 1 << 20));
+  // The plain table says less than the CSV, but it is what people have at hand.
+  if (m->smi_rows.empty()) m->smi_rows = m->smi_table.rows;
+  if (m->smi_apps.empty()) m->smi_apps = m->smi_table.apps;
   m->smi_q = parse_smi_q(all);
   m->smi_all = join({m->smi_text, query, list, all}, "\n");
   m->has_smi_list = !trim(list).empty();

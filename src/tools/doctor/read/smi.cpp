@@ -103,33 +103,111 @@ SmiList parse_smi_list(std::string_view text) {
   return out;
 }
 
+namespace {
+
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  for (std::string_view word : split(text, ' '))
+    if (!trim(word).empty()) words.emplace_back(trim(word));
+  return words;
+}
+
+bool is_number(const std::string& word) {
+  return !word.empty() && word.find_first_not_of("0123456789") == std::string::npos;
+}
+
+/// "81100MiB" -> "81100"; "" where it is no size.
+std::string mebibytes(const std::string& word) {
+  const size_t unit = word.rfind("MiB");
+  return unit != std::string::npos && unit + 3 == word.size() && is_number(word.substr(0, unit))
+             ? word.substr(0, unit)
+             : "";
+}
+
+/// `|   0  NVIDIA A100-SXM4-80GB  On  |   00000000:01:00.0 Off |    0 |`, the first line of a GPU.
+SmiRow table_gpu(const std::vector<std::string_view>& cells) {
+  if (cells.size() < 4) return {};
+  const std::vector<std::string> gpu = words_of(cells[1]), bus = words_of(cells[2]),
+                                 ecc = words_of(cells[3]);
+  if (gpu.size() < 2 || !is_number(gpu[0]) || bus.empty() || !contains(bus[0], ":") ||
+      !contains(bus[0], "."))
+    return {};
+  SmiRow row = {{"index", gpu[0]}, {"pci.bus_id", bus[0]}};
+  if (gpu.back() == "On" || gpu.back() == "Off")
+    row["persistence_mode"] = gpu.back() == "On" ? "Enabled" : "Disabled";
+  std::string name;
+  for (size_t i = 1; i + 1 < gpu.size(); ++i) name += (name.empty() ? "" : " ") + gpu[i];
+  if (!name.empty() && name.back() != '.') row["name"] = name;  // not where it is cut: "RTX 30..."
+  if (bus.size() > 1 && (bus[1] == "On" || bus[1] == "Off"))
+    row["display_active"] = bus[1] == "On" ? "Enabled" : "Disabled";
+  if (!ecc.empty()) row["ecc.errors.uncorrected.volatile.total"] = ecc[0];
+  return row;
+}
+
+/// `| N/A   33C    P0    63W /  400W |   81100MiB /  81920MiB |      0%      Default |`
+void table_usage(const std::vector<std::string_view>& cells, SmiRow* row) {
+  if (cells.size() < 4) return;
+  const std::vector<std::string> memory = words_of(cells[2]), load = words_of(cells[3]);
+  if (memory.size() == 3 && memory[1] == "/" && !mebibytes(memory[2]).empty()) {
+    (*row)["memory.used"] = mebibytes(memory[0]);
+    (*row)["memory.total"] = mebibytes(memory[2]);
+  }
+  if (!load.empty() && load[0].size() > 1 && load[0].back() == '%')
+    (*row)["utilization.gpu"] = load[0].substr(0, load[0].size() - 1);
+}
+
+/// `|    0   N/A  N/A            4242      C   python3        81000MiB |`
+void table_process(std::string_view line, SmiTable* out) {
+  const std::vector<std::string> words = words_of(line.substr(1));
+  for (size_t i = 1; i + 1 < words.size(); ++i) {
+    const std::string& type = words[i + 1];
+    if (type != "C" && type != "G" && type != "C+G") continue;
+    if (type == "G" || !is_number(words[i])) return;
+    out->process_ids.push_back(words[i]);
+    SmiRow app = {{"index", words[0]}, {"pid", words[i]}};
+    if (i + 2 < words.size()) app["process_name"] = words[i + 2];
+    for (size_t j = i + 3; j < words.size(); ++j)
+      if (!mebibytes(words[j]).empty()) app["used_gpu_memory"] = mebibytes(words[j]);
+    out->apps.push_back(std::move(app));
+    return;
+  }
+}
+
+}  // namespace
+
 SmiTable parse_smi_table(std::string_view text) {
   SmiTable out;
   out.tool_version = find_version(between(text, "NVIDIA-SMI ", "|\n"));
   out.driver_version = find_version(between(text, "Driver Version: ", "|\n"));
   out.cuda_version = find_version(between(text, "CUDA Version: ", "|\n"));
   out.no_mig_devices = contains(text, "No MIG devices found");
-  bool processes = false;
+  bool processes = false, first = false;
+  std::vector<SmiRow> rows;
   for (std::string_view line : lines_of(text, 4096)) {
     if (line.empty() || line.front() != '|') continue;
+    // Printed again and again (nvidia-smi -l 1), the last one counts.
+    if (contains(line, "NVIDIA-SMI ")) {
+      processes = false;
+      out.process_ids.clear();
+      out.apps.clear();
+    }
     if (contains(line, "Processes:")) processes = true;
-    if (!processes) {
-      out.exclusive |= contains(line, "E. Process") || contains(line, "E. Thread");
-      out.prohibited |= contains(line, "Prohibited");
-      std::vector<std::string_view> cells = split(line, '|');
-      for (std::string_view cell : cells) out.mig_enabled |= trim(cell) == "Enabled";
+    if (processes) {
+      table_process(line, &out);
       continue;
     }
-    std::vector<std::string> words;
-    for (std::string_view word : split(line.substr(1), ' '))
-      if (!trim(word).empty()) words.emplace_back(trim(word));
-    for (size_t i = 1; i + 1 < words.size(); ++i)
-      if (words[i + 1] == "C" || words[i + 1] == "G" || words[i + 1] == "C+G") {
-        if (words[i + 1] != "G" && words[i].find_first_not_of("0123456789") == std::string::npos)
-          out.process_ids.push_back(words[i]);
-        break;
-      }
+    out.exclusive |= contains(line, "E. Process") || contains(line, "E. Thread");
+    out.prohibited |= contains(line, "Prohibited");
+    const std::vector<std::string_view> cells = split(line, '|');
+    for (std::string_view cell : cells) out.mig_enabled |= trim(cell) == "Enabled";
+    if (SmiRow row = table_gpu(cells); !row.empty()) {
+      rows.push_back(std::move(row));
+      first = true;
+    } else if (std::exchange(first, false)) {
+      table_usage(cells, &rows.back());
+    }
   }
+  out.rows = latest_rows(rows);
   return out;
 }
 

@@ -21,11 +21,6 @@ std::vector<SmiRow> parse_smi_csv(std::string_view text);
 std::vector<SmiRow> latest_rows(const std::vector<SmiRow>& rows);
 /// Which GPU a row is of: its UUID, PCI address or index, "" where it says none.
 std::string row_gpu(const SmiRow& row);
-/// One row a GPU of rows that were taken again and again (nvidia-smi -l 1) or as several tables:
-/// what was read last. Rows that do not say which GPU they are of stay as they are.
-std::vector<SmiRow> latest_rows(const std::vector<SmiRow>& rows);
-/// Which GPU a row is of: its UUID, PCI address or index, "" where it says none.
-std::string row_gpu(const SmiRow& row);
 
 /// One "key : value" of `nvidia-smi -q`.
 struct SmiEntry {
@@ -49,6 +44,8 @@ struct SmiTable {
   bool exclusive = false, prohibited = false;
   bool mig_enabled = false, no_mig_devices = false;
   std::vector<std::string> process_ids;
+  std::vector<SmiRow> rows;  ///< the GPUs, under the names of the CSV's columns
+  std::vector<SmiRow> apps;  ///< the processes that compute, likewise; "index" is the GPU's
 };
 SmiTable parse_smi_table(std::string_view text);
 
