@@ -9,6 +9,7 @@
 
 #include <filesystem>
 
+#include "doctor/fixture.h"
 #include "support/paths.h"
 #include "support/skip.h"
 
@@ -55,6 +56,29 @@ TEST_CASE("doctor: another user's environment is left out and never run by root"
   mark_stray(root, called, &all);
   CHECK(all[0].stray == "Any user can write to it.");
   std::filesystem::remove_all(prefix);
+}
+
+TEST_CASE("doctor: what variables name is read before the rest of the tree") {
+  // The search ends after some seconds or folders; on a slow disk that must not hide the
+  // environment that is in use.
+  test::Tree files;
+  const std::string deep = "/srv/a/b/c/d/e/f/g/venv";
+  for (std::string prefix : {std::string("/opt/venv"), std::string("/home/u/.venv"), deep}) {
+    files[prefix + "/pyvenv.cfg"] = "home = /usr/bin\nversion = 3.11.2\n";
+    files[prefix + "/lib/python3.11/site-packages/keras-3.15.1.dist-info/METADATA"] =
+        "Metadata-Version: 2.1\nName: keras\nVersion: 3.15.1\n";
+  }
+  test::TreeOnDisk tree(files);
+  Root root(tree.root());
+  for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
+    Machine machine;
+    machine.env[variable] = deep;
+    EnvironmentSearch search = find_environments(root, machine, "");
+    REQUIRE(search.environments.size() == 3);
+    CHECK(search.environments[0].prefix == deep);
+    CHECK(search.environments[0].active);
+    CHECK(search.environments[0].dists.count("keras") == 1);
+  }
 }
 
 }  // namespace tracefire::doctor

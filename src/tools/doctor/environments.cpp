@@ -5,6 +5,7 @@
 
 #include "tools/doctor/active.h"
 #include "tools/doctor/frameworks.h"
+#include "tools/doctor/managers.h"
 #include "tools/doctor/text.h"
 #include "tools/doctor/version.h"
 
@@ -12,8 +13,10 @@ namespace tracefire::doctor {
 
 namespace {
 
-constexpr size_t kMaxFolders = 40000;
-constexpr auto kMaxTime = std::chrono::milliseconds(800);
+// A disk that has to be read first gives some two thousand folders a second, memory a hundred
+// thousand: the likely places come first, so that what is cut off is deep in other trees.
+constexpr size_t kMaxFolders = 100000;
+constexpr auto kMaxTime = std::chrono::seconds(5);
 constexpr size_t kMaxDepth = 13;
 constexpr size_t kMaxEnvironments = 64;
 
@@ -37,7 +40,7 @@ bool skipped(const std::string& path) {
       "/usr/lib/modules"};
   static const std::set<std::string> kNames = {"node_modules",  ".git",          "__pycache__",
                                                "site-packages", "dist-packages", "pkgs",
-                                               "conda-meta"};
+                                               "conda-meta",    "CMakeFiles"};
   return kPaths.count(path) != 0 || kNames.count(name_of(path)) != 0;
 }
 
@@ -51,6 +54,31 @@ bool is_framework_info(const std::string& name) {
   return false;
 }
 
+/// The environments that variables, the working folder and PATH name: they decide what programs
+/// run in, so they are read whatever becomes of the search.
+std::vector<std::string> named_prefixes(const Root& root, const Machine& machine) {
+  std::vector<std::string> out;
+  auto add = [&](const std::string& prefix) {
+    if (!prefix.empty() && prefix[0] == '/' && out.size() < kMaxEnvironments)
+      out.push_back(normal_path(prefix));
+  };
+  add(machine.variable("VIRTUAL_ENV"));
+  add(machine.variable("CONDA_PREFIX"));
+  add(python_of_project(root, machine).prefix);
+  for (std::string_view dir : split(machine.variable("PATH"), ':')) {
+    if (dir.empty() || dir[0] != '/') continue;
+    for (const char* name : {"/python", "/python3"})
+      if (std::string path = normal_path(dir) + name; root.exists(path))
+        add(prefix_of_python(root, path));
+  }
+  for (const std::string& folder : {machine.variable("PWD"), machine.variable("HOME")})
+    for (const char* name : {"/.venv", "/venv", "/env"})
+      if (!folder.empty()) add(folder + name);
+  if (std::string home = machine.variable("HOME"); !home.empty()) add(home + "/.local");
+  for (const char* prefix : {"/usr", "/usr/local"}) add(prefix);
+  return out;
+}
+
 /// Finds every folder of packages, the likely places first.
 class Walk {
  public:
@@ -61,10 +89,21 @@ class Walk {
   std::vector<std::string> conda_prefixes;
   std::string incomplete;
 
-  /// `only` is the one environment that is asked for, "" for all.
-  void run(const std::string& only) {
-    std::vector<std::string> level = {"/opt", "/usr/lib", "/usr/local", "/home", "/root", "/"};
-    if (!only.empty()) level = {only};
+  /// All environments, those of `first` before the others.
+  void run(const std::vector<std::string>& first) {
+    std::vector<std::string> level;
+    for (const std::string& prefix : first) {
+      look(prefix, &level);
+      enter(prefix, &level);
+    }
+    level.insert(level.begin(), {"/opt", "/usr/lib", "/usr/local", "/home", "/root", "/"});
+    descend(std::move(level));
+  }
+  /// The one environment that is asked for.
+  void run_only(const std::string& prefix) { descend({prefix}); }
+
+ private:
+  void descend(std::vector<std::string> level) {
     for (size_t depth = 0; depth < kMaxDepth && !level.empty() && incomplete.empty(); ++depth) {
       std::vector<std::string> next;
       for (const std::string& folder : level) {
@@ -75,7 +114,17 @@ class Walk {
     }
   }
 
- private:
+  /// The packages of an environment, before anything else in it.
+  void enter(const std::string& prefix, std::vector<std::string>* next) {
+    for (const char* lib : {"/lib", "/lib64", "/Lib"}) {
+      std::vector<std::string> below;
+      look((prefix == "/" ? "" : prefix) + lib, &below);
+      for (const std::string& folder : below)
+        if (name_of(folder).rfind("python", 0) == 0) look(folder, next);
+      next->insert(next->end(), below.begin(), below.end());
+    }
+  }
+
   void look(const std::string& folder, std::vector<std::string>* next) {
     if (!seen_.insert(folder).second || skipped(folder)) return;
     if (seen_.size() > kMaxFolders || std::chrono::steady_clock::now() - begin_ > kMaxTime) {
@@ -84,7 +133,11 @@ class Walk {
       return;
     }
     std::vector<std::string> names = root_.list_folders(folder, 10000);
-    look_for_bare(folder, names);
+    const bool is_environment = names.size() < 32 && root_.exists(folder + "/pyvenv.cfg");
+    if (bare.size() < kMaxEnvironments) {
+      if (is_environment) bare.push_back({"", folder, ""});
+      look_for_bare(folder, names);
+    }
     if (std::any_of(names.begin(), names.end(), is_framework_info)) {  // pip install --target
       if (sites.size() < kMaxEnvironments * 2) sites.push_back({folder, folder, ""});
       return;
@@ -100,6 +153,7 @@ class Walk {
       if (name == ".cache") path += "/pypoetry/virtualenvs";
       next->push_back(path);
     }
+    if (is_environment) enter(folder, next);
     // Packages may lie on another disk, behind a link.
     if (python_of(name_of(folder)).empty() && name_of(folder) != "Lib") return;
     for (const char* name : {"site-packages", "dist-packages"})
@@ -108,10 +162,8 @@ class Walk {
         sites.push_back(site_at(path));
   }
 
-  /// pyvenv.cfg alone, and /usr/lib/python3.14 without packages: pip fails there just the same.
+  /// /usr/lib/python3.14 without packages, like pyvenv.cfg alone: pip fails there just the same.
   void look_for_bare(const std::string& folder, const std::vector<std::string>& names) {
-    if (bare.size() >= kMaxEnvironments) return;
-    if (names.size() < 32 && root_.exists(folder + "/pyvenv.cfg")) bare.push_back({"", folder, ""});
     const std::string base = name_of(folder);
     if (base != "lib" && base != "lib64") return;
     std::string newest;
@@ -408,7 +460,10 @@ EnvironmentSearch find_environments(const Root& root, const Machine& machine,
       only = parent_of(parent_of(parent_of(only)));
     if (name == "bin") only = parent_of(only);
   }
-  walk.run(only);
+  if (only.empty())
+    walk.run(named_prefixes(root, machine));
+  else
+    walk.run_only(only);
   out.incomplete = walk.incomplete;
   for (const Site& site : walk.sites) {
     if (out.environments.size() >= kMaxEnvironments) break;
