@@ -2,6 +2,7 @@
 // The one place that names backends: which devices this process has, made on first use.
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <set>
@@ -45,6 +46,7 @@ struct Backends::State {
   std::string why_no_gpu;
   std::map<Device, std::unique_ptr<DeviceBackend>> test_devices;
   std::map<uint8_t, std::set<std::string, std::less<>>> masks;
+  std::atomic<uint64_t> masks_generation{0};
 
   /// Finds GPUs and makes the CPU devices. The mutex is held.
   void start() {
@@ -167,6 +169,11 @@ Status Backends::set_cpu_devices(int count) {
 void Backends::mask(uint8_t kind, std::vector<std::string> ops) {
   std::lock_guard<std::mutex> lock(state_->mutex);
   state_->masks[kind] = {std::make_move_iterator(ops.begin()), std::make_move_iterator(ops.end())};
+  state_->masks_generation.fetch_add(1, std::memory_order_release);
+}
+
+uint64_t Backends::masks_generation() const {
+  return state_->masks_generation.load(std::memory_order_acquire);
 }
 
 bool Backends::masked(uint8_t kind, std::string_view op) const {

@@ -99,6 +99,8 @@ class Backends {
   /// Masks ops on a device kind, as if no kernel accepted them: tests of placement.
   void mask(uint8_t kind, std::vector<std::string> ops);
   bool masked(uint8_t kind, std::string_view op) const;
+  /// Goes up with each mask(): a graph may be placed in another way from then on.
+  uint64_t masks_generation() const;
 
  private:
   Backends();

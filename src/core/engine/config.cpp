@@ -66,7 +66,7 @@ void mask_ops(const std::string& device_kind, const std::vector<std::string>& op
   for (const std::string& op : ops) {
     if (!OpTable::instance().find(op)) unknown_op(op).throw_if_error();
   }
-  Engine::instance().mask_ops(device.kind, ops);
+  Backends::instance().mask(device.kind, ops);
 }
 
 MemoryInfo memory_info(Device device) {

@@ -76,13 +76,8 @@ CompileOptions Engine::compile_options() const {
   return options;
 }
 
-void Engine::mask_ops(uint8_t device_kind, const std::vector<std::string>& ops) {
-  Backends::instance().mask(device_kind, ops);
-  masks_generation_.fetch_add(1, std::memory_order_release);
-}
-
 uint64_t Engine::choices_generation() const {
-  return settings_generation() + masks_generation_.load(std::memory_order_acquire);
+  return settings_generation() + Backends::instance().masks_generation();
 }
 
 Result<ProgramPtr> Engine::program_of(const GraphPtr& graph) {

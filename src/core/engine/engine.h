@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <list>
 #include <memory>
@@ -53,8 +52,6 @@ class Engine final : public trace::Firer {
   Result<ProgramPtr> program_of(const GraphPtr& graph);
   /// Options as the settings say now.
   CompileOptions compile_options() const;
-  /// Hides operations from a kind of device; programs that were compiled before are not used again.
-  void mask_ops(uint8_t device_kind, const std::vector<std::string>& ops);
   /// Goes up whenever a graph may compile to another program than before: with settings and masks.
   uint64_t choices_generation() const;
 
@@ -74,8 +71,6 @@ class Engine final : public trace::Firer {
 
   std::mutex fire_mutex_;  ///< claims, publication
   std::condition_variable published_;
-
-  std::atomic<uint64_t> masks_generation_{0};
 
   using Entry = std::pair<std::string, ProgramPtr>;
   std::mutex cache_mutex_;
