@@ -337,11 +337,11 @@ Status Frame::check_operands(size_t index, HostReader* reader) {
   }
   TF_RETURN_IF_ERROR(reader->run());
   unread.deliver(*reader);
-  for (size_t read : blocks) {
-    for (const ErrorWord& word : failures(*reader, read, bound_->checks())) {
-      const auto step = static_cast<int32_t>(word.step_plus_one) - 1;
-      if (needs.checks.count(step) != 0) return check_failure(program_, word);
-    }
+  std::vector<ErrorWord> failed;
+  for (size_t read : blocks) add_failures(*reader, read, bound_->checks(), &failed);
+  for (const ErrorWord& word : failed) {
+    const auto step = static_cast<int32_t>(word.step_plus_one) - 1;
+    if (needs.checks.count(step) != 0) return check_failure(program_, word);
   }
   for (const Run::Parent& parent : parents) TF_RETURN_IF_ERROR(parent.run->check(parent.result));
   return {};

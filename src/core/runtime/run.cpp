@@ -9,14 +9,13 @@
 
 namespace tracefire {
 
-std::vector<ErrorWord> failures(const HostReader& reader, size_t read, size_t words) {
-  std::vector<ErrorWord> failed;
+void add_failures(const HostReader& reader, size_t read, size_t words,
+                  std::vector<ErrorWord>* failed) {
   for (size_t i = 0; i < words; ++i) {
     ErrorWord word;
     std::memcpy(&word, reader.data(read) + i * sizeof word, sizeof word);
-    if (word.step_plus_one != 0) failed.push_back(word);
+    if (word.step_plus_one != 0) failed->push_back(word);
   }
-  return failed;
 }
 
 std::string place_of(const Node& node) {
@@ -107,10 +106,7 @@ Status Run::read_errors() {
   for (const ErrorBlock& block : blocks_) reader.add(block.storage, block.bytes());
   TF_RETURN_IF_ERROR(reader.run());
   std::vector<ErrorWord> words;
-  for (size_t i = 0; i < blocks_.size(); ++i) {
-    const std::vector<ErrorWord> failed = failures(reader, i, blocks_[i].words);
-    words.insert(words.end(), failed.begin(), failed.end());
-  }
+  for (size_t i = 0; i < blocks_.size(); ++i) add_failures(reader, i, blocks_[i].words, &words);
   keep_failures(std::move(words));
   return {};
 }
@@ -137,10 +133,7 @@ void UnreadErrors::add(const std::shared_ptr<Run>& run, HostReader* reader) {
 void UnreadErrors::deliver(const HostReader& reader) {
   for (const Entry& entry : entries_) {
     std::vector<ErrorWord> words;
-    for (const Read& read : entry.reads) {
-      const std::vector<ErrorWord> failed = failures(reader, read.number, read.words);
-      words.insert(words.end(), failed.begin(), failed.end());
-    }
+    for (const Read& read : entry.reads) add_failures(reader, read.number, read.words, &words);
     std::lock_guard<std::mutex> lock(entry.run->mutex_);
     entry.run->keep_failures(std::move(words));
   }

@@ -23,8 +23,9 @@ struct ErrorBlock {
   size_t words = 0;
   size_t bytes() const { return words * sizeof(ErrorWord); }
 };
-/// The failures in a block that `reader` has read, in the order of the steps.
-std::vector<ErrorWord> failures(const HostReader& reader, size_t read, size_t words);
+/// Adds the failures in a block that `reader` has read, in the order of the steps.
+void add_failures(const HostReader& reader, size_t read, size_t words,
+                  std::vector<ErrorWord>* failed);
 /// The error that a check of `program` left behind.
 Status check_failure(const Program& program, const ErrorWord& word);
 
