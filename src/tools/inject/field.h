@@ -3,6 +3,7 @@
 // path.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -77,6 +78,12 @@ class Field {
     return value;
   }
 
+  /// A member, `otherwise` where it is missing.
+  template <class T>
+  T value(const std::string& name, T otherwise) const {
+    return has(name) ? (*this)[name].template as<T>() : otherwise;
+  }
+
   [[noreturn]] void wrong(const std::string& expected) const {
     std::string shown = value_->dump(-1, ' ', false, Json::error_handler_t::replace);
     if (shown.size() > 60) shown = shown.substr(0, 60) + " …";
@@ -102,5 +109,11 @@ class Field {
   const Json* value_;
   std::string path_;
 };
+
+/// At most `most` members of a list.
+template <class Take>
+void each(const Field& list, size_t most, Take take) {
+  for (size_t i = 0; i < std::min(list.size(), most); ++i) take(list.at(i));
+}
 
 }  // namespace tracefire::inject

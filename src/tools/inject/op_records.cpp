@@ -22,12 +22,12 @@ constexpr size_t kMostParts = 4096;
 constexpr char kSchema[] = "tracefire.ops/1";
 
 std::string text(const Field& from, const char* name) {
-  return from.has(name) ? printable(from[name].as<std::string>(), 512) : "";
+  return printable(from.value(name, std::string()), 512);
 }
 
 /// Figures that are beyond all bounds are 0.
 double figure(const Field& from, const char* name) {
-  const double value = from.has(name) ? from[name].as<double>() : 0;
+  const double value = from.value(name, 0.0);
   return std::isfinite(value) && value > 0 && value < 1e30 ? value : 0;
 }
 
@@ -37,16 +37,8 @@ uint64_t count(const Field& from, const char* name) {
 }
 
 int64_t rank(const Field& from, const char* name) {
-  const auto value = from.has(name) ? from[name].as<int64_t>() : -1;
+  const auto value = from.value(name, int64_t{-1});
   return value >= 0 && value < 1 << 24 ? value : -1;
-}
-
-bool flag(const Field& from, const char* name) { return from.has(name) && from[name].as<bool>(); }
-
-/// At most `most` members of a list.
-template <class Take>
-void each(const Field& list, size_t most, Take take) {
-  for (size_t i = 0; i < std::min(list.size(), most); ++i) take(list.at(i));
 }
 
 OpRow read_row(const Field& from) {
@@ -83,7 +75,7 @@ OpRecords read(const Field& json) {
   r.begun_ns = count(json, "begun_ns");
   r.wall_ns = count(json, "wall_ns");
   r.cpu_ns = count(json, "cpu_ns");
-  r.clean_end = flag(json, "clean_end");
+  r.clean_end = json.value("clean_end", false);
   r.verdict = text(json, "verdict");
   r.gpu_flops = figure(json, "gpu_flops");
   r.cpu_flops = figure(json, "cpu_flops");
@@ -92,7 +84,7 @@ OpRecords read(const Field& json) {
   r.waits = count(json, "synchronizations");
   r.bytes_in = count(json, "copied_to_device_bytes");
   r.bytes_out = count(json, "copied_to_host_bytes");
-  r.crowded = flag(json, "crowded");
+  r.crowded = json.value("crowded", false);
   each(json["programs"], kMostPrograms, [&](const Field& p) {
     r.programs.push_back({text(p, "name"), count(p, "runs"), count(p, "graph_launches"),
                           static_cast<int64_t>(count(p, "host_ns")),

@@ -11,8 +11,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <thread>
 
 #include "backends/nvidia/stack.h"
@@ -89,11 +87,8 @@ Status write_session(const Session& session, const std::string& folder) {
 /// A zombie has ended: only its parent does not know yet.
 bool is_running(pid_t pid) {
   if (kill(pid, 0) != 0 && errno == ESRCH) return false;
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  const size_t name_end = text.rfind(')');  // the name may hold anything
-  if (name_end == std::string::npos || name_end + 2 >= text.size()) return true;
-  return text[name_end + 2] != 'Z' && text[name_end + 2] != 'X';
+  const char state = process_state(pid);
+  return state != 'Z' && state != 'X';
 }
 
 }  // namespace

@@ -106,6 +106,12 @@ std::string name_of(pid_t pid) {
 
 }  // namespace
 
+char process_state(pid_t pid) {
+  const std::vector<std::string> fields =
+      stat_fields(small_file("/proc/" + std::to_string(pid) + "/stat"));
+  return fields.empty() ? 0 : fields[0][0];
+}
+
 Sampler::Sampler(nvidia::Stack& stack)
     : stack_(stack), paging_at_start_(read_paging()), begun_ns_(monotonic()) {}
 

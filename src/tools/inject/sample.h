@@ -12,6 +12,10 @@
 
 namespace tracefire::inject {
 
+/// How the system has a process, as the letter in /proc/PID/stat: 'R', 'S', 'Z' …; 0 where it does
+/// not tell.
+char process_state(pid_t pid);
+
 /// What NVML showed of one GPU at one time.
 struct GpuSample {
   int busy_percent = -1;     ///< part of NVML's last period in which a kernel ran; -1: not told

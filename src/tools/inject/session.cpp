@@ -27,12 +27,6 @@ void get(const Field& from, const char* name, T& to) {
   make_safe(to);
 }
 
-/// At most `most` members of a list.
-template <class Take>
-void each(const Field& list, size_t most, Take take) {
-  for (size_t i = 0; i < std::min(list.size(), most); ++i) take(list.at(i));
-}
-
 Json columns(const std::vector<Sample>& samples) {
   Json out = {{"at_ns", Json::array()},
               {"cpu_ns", Json::array()},
