@@ -163,10 +163,7 @@ void refuse_extras(const Manual& manual, const CommandPage& page,
 /// takes it for the program, and the program for one argument too many.
 void refuse_before_dashes(const CommandPage& page, const std::vector<char*>& words,
                           const std::vector<std::string>& extras) {
-  const bool runs_a_program =
-      std::any_of(page.options.begin(), page.options.end(),
-                  [](const OptionPage& option) { return option.program(); });
-  if (!runs_a_program) return;
+  if (!page.runs_a_program()) return;
   const auto dashes = std::find(words.begin(), words.end(), std::string_view("--"));
   if (dashes == words.begin() || dashes == words.end()) return;
   if (std::all_of(extras.begin(), extras.end(), [](const auto& word) { return word == "--"; }))

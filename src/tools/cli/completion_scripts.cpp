@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Completion scripts, made from the same pages as the help. They call no program while completing.
-#include <algorithm>
-
 #include "core/base/status.h"
 #include "tools/cli/manual.h"
 
@@ -31,16 +29,11 @@ std::vector<std::string> command_names(const Manual& manual) {
   return names;
 }
 
-bool runs_a_program(const CommandPage& page) {
-  return std::any_of(page.options.begin(), page.options.end(),
-                     [](const OptionPage& option) { return option.program(); });
-}
-
 /// The commands that run a program, which stands after `--`.
 std::vector<std::string> runners(const Manual& manual) {
   std::vector<std::string> names;
   for (const CommandPage& page : manual.commands) {
-    if (runs_a_program(page)) names.push_back(page.name);
+    if (page.runs_a_program()) names.push_back(page.name);
   }
   return names;
 }
@@ -67,7 +60,7 @@ std::string bash_words(const Manual& manual, const CommandPage& page) {
   std::vector<std::string> options, words;
   bool files = false;
   if (page.name.empty()) words = command_names(manual);
-  if (runs_a_program(page)) words = {"--"};
+  if (page.runs_a_program()) words = {"--"};
   for (const OptionPage& option : page.options) {
     options.insert(options.end(), option.names.begin(), option.names.end());
     if (!option.positional()) continue;

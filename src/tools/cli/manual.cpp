@@ -112,6 +112,11 @@ class HelpWriter {
 
 }  // namespace
 
+bool CommandPage::runs_a_program() const {
+  return std::any_of(options.begin(), options.end(),
+                     [](const OptionPage& option) { return option.program(); });
+}
+
 const CommandPage* Manual::find(std::string_view name) const {
   if (name.empty()) return &program;
   for (const CommandPage& page : commands) {

@@ -52,6 +52,9 @@ struct CommandPage {
   std::string schema;
   std::vector<Section> sections;
   std::vector<OptionPage> options;
+
+  /// Whether a program stands after `--`.
+  bool runs_a_program() const;
 };
 
 /// What the help, the manual pages and the shells' completions are all made from.
