@@ -17,6 +17,11 @@ constexpr int64_t kSlowMicroseconds = 5'000'000;
 constexpr int kLost = nvidia::kNvmlGpuIsLost;
 enum VideoClock : int { kNvmlClockVideo = 3 };
 
+int64_t microseconds_now() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+}
+
 template <class T, class F, class... Arguments>
 Reading ask(F* function, double scale, nvidia::NvmlDevice device, Arguments... arguments) {
   T value{};
@@ -145,9 +150,7 @@ void NvmlSource::read_slow(Device* device, Gpu* gpu) {
                                      Metric::kClockSmMax,          Metric::kClockMemoryMax,
                                      Metric::kPcieGenerationMax,   Metric::kPcieWidthMax,
                                      Metric::kNvlinkActive,        Metric::kNvlinkErrors};
-  const int64_t now = std::chrono::duration_cast<std::chrono::microseconds>(
-                          std::chrono::steady_clock::now().time_since_epoch())
-                          .count();
+  const int64_t now = microseconds_now();
   if (now >= device->slow_next) {
     ask_slow(*device, &device->slow);
     device->slow_next = now + kSlowMicroseconds;
@@ -244,9 +247,7 @@ void NvmlSource::read_links(Device* device, Gpu* gpu) {
 
 void NvmlSource::read_nvlink_rates(Device* device, Gpu* gpu) {
   Gpu& g = *gpu;
-  const int64_t now = std::chrono::duration_cast<std::chrono::microseconds>(
-                          std::chrono::steady_clock::now().time_since_epoch())
-                          .count();
+  const int64_t now = microseconds_now();
   const double seconds = static_cast<double>(now - device->nvlink_time) * 1e-6;
   const auto rate = [&](Metric total, Metric per_second, Reading* before) {
     if (!g[per_second].ok()) {
