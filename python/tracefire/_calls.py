@@ -24,7 +24,7 @@ def call_error(text, args, kwargs):
     name, happened, expected = problems[0]
     if len(problems) > 1:
         forms = "; or ".join(_without_self(s) for s in signatures)
-        given = ", ".join([_described(a) for a in args] + list(kwargs))
+        given = ", ".join([described(a) for a in args] + list(kwargs))
         happened, expected = f"it was called with {given}", forms
     return errors.raised_here(
         "BadUsage",
@@ -87,11 +87,11 @@ def _problem(name, parameters, args, kwargs):
     for parameter, kind, optional in parameters:
         if parameter in given:
             if not _fits(given[parameter], kind):
-                happened = f"argument {parameter!r} is {_described(given[parameter])}"
+                happened = f"argument {parameter!r} is {described(given[parameter])}"
                 return name, happened, " or ".join(_in_words(k) for k in kind.split(" | "))
         elif not optional and not parameter.startswith("*"):
             return name, f"argument {parameter!r} is missing", takes
-    return name, f"it was called with {', '.join(_described(v) for v in given.values())}", takes
+    return name, f"it was called with {', '.join(described(v) for v in given.values())}", takes
 
 
 def _fits(value, kind):
@@ -119,7 +119,8 @@ def _in_words(kind):
     return f"a {kind.rpartition('.')[2]}" if kind != "object" else "a value"
 
 
-def _described(value):
+def described(value):
+    """The value and its type, for a message; the type alone of what cannot be shown."""
     if value is None:
         return "None"
     try:

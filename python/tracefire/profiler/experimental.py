@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from tracefire import _core
 from tracefire import errors
+from tracefire._calls import described
 
 
 class ProfilerOptions(NamedTuple):
@@ -33,7 +34,7 @@ def start(logdir, options=None):
     if not hasattr(options, "host_tracer_level"):
         raise errors.raised_here(
             "BadUsage",
-            f"profiler.start was given {type(options).__name__} {options!r:.60} as its options",
+            f"profiler.start was given {described(options)} as its options",
             "ProfilerOptions, or None",
             "Pass options=ProfilerOptions(host_tracer_level=2)",
             errors.DTypeError,

@@ -16,6 +16,7 @@ import weakref
 
 from tracefire import _core
 from tracefire import errors
+from tracefire._calls import described
 from tracefire.summary import _values
 from tracefire.summary import experimental
 from tracefire.summary._state import record_if
@@ -105,7 +106,7 @@ def create_file_writer(logdir, max_queue=None, flush_millis=None, filename_suffi
 def _wrong(function, argument, value, expected):
     return errors.raised_here(
         "BadUsage",
-        f"summary.{function}: argument {argument!r} is {type(value).__name__} {value!r:.60}",
+        f"summary.{function}: argument {argument!r} is {described(value)}",
         expected,
         f"help(tracefire.summary.{function}) says more",
         errors.DTypeError,
