@@ -63,7 +63,7 @@ TEST_CASE("doctor: what variables name is read before the rest of the tree") {
   // environment that is in use.
   test::Tree files;
   const std::string deep = "/srv/a/b/c/d/e/f/g/venv";
-  for (std::string prefix : {std::string("/opt/venv"), std::string("/home/u/.venv"), deep}) {
+  for (std::string prefix : {std::string("/opt/venv"), std::string("/data/project/.venv"), deep}) {
     files[prefix + "/pyvenv.cfg"] = "home = /usr/bin\nversion = 3.11.2\n";
     files[prefix + "/lib/python3.11/site-packages/keras-3.15.1.dist-info/METADATA"] =
         "Metadata-Version: 2.1\nName: keras\nVersion: 3.15.1\n";
