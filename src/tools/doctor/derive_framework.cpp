@@ -7,6 +7,7 @@
 #include "tools/doctor/libraries.h"
 #include "tools/doctor/text.h"
 #include "tools/doctor/version.h"
+#include "tools/doctor/visible.h"
 
 namespace tracefire::doctor {
 

@@ -4,6 +4,7 @@
 #include "tools/doctor/libraries.h"
 #include "tools/doctor/text.h"
 #include "tools/doctor/version.h"
+#include "tools/doctor/visible.h"
 
 namespace tracefire::doctor {
 
@@ -300,53 +301,38 @@ void container_facts(const Root& root, const Machine& m, Facts* f) {
           "/etc/docker/daemon.json names no nvidia runtime.");
 }
 
+/// Instances of MIG that CUDA_VISIBLE_DEVICES names.
+void mig_choice_facts(const Machine& m, Facts* f) {
+  int mig = 0, unknown = 0;
+  std::string bad;
+  for (std::string_view part : split(m.variable("CUDA_VISIBLE_DEVICES"), ',')) {
+    const std::string item(trim(part));
+    if (item.rfind("MIG-", 0) != 0) continue;
+    ++mig;
+    const std::vector<std::string>& listed = m.smi_list.mig_uuids;
+    bool known = std::find(listed.begin(), listed.end(), item) != listed.end() ||
+                 item.rfind("MIG-GPU-", 0) == 0;
+    if (m.has_smi_list && !known) ++unknown, bad = item;
+  }
+  if (mig > 0 && unknown == mig)
+    f->set("mig.bad_id", bad,
+           "CUDA_VISIBLE_DEVICES names " + bad + ", which nvidia-smi -L does not list.");
+  else if (mig > 1)
+    f->set("mig.several", std::to_string(mig),
+           "CUDA_VISIBLE_DEVICES names " + std::to_string(mig) +
+               " MIG instances; one process uses the first one only.");
+}
+
 /// Variables that choose devices.
 void variable_facts(const Machine& m, Facts* f) {
-  auto it = m.env.find("CUDA_VISIBLE_DEVICES");
-  if (it != m.env.end()) {
-    std::string value(trim(it->second));
-    std::string shown = value.empty() ? "empty" : value;
-    f->set("cvd", shown, "CUDA_VISIBLE_DEVICES is " + shown + ".");
-    std::vector<std::string> items;
-    for (std::string_view item : split(value, ',')) items.emplace_back(trim(item));
-    std::string first = items[0];
-    int mig = 0, unknown_mig = 0;
-    std::string bad;
-    for (const std::string& item : items) {
-      if (item.rfind("MIG-", 0) != 0) continue;
-      ++mig;
-      bool known = std::find(m.smi_list.mig_uuids.begin(), m.smi_list.mig_uuids.end(), item) !=
-                       m.smi_list.mig_uuids.end() ||
-                   item.rfind("MIG-GPU-", 0) == 0;
-      if (m.has_smi_list && !known) ++unknown_mig, bad = item;
-    }
-    std::string reason;
-    bool number = !first.empty() && first.find_first_not_of("0123456789") == std::string::npos;
-    if (value.empty())
-      reason = "CUDA_VISIBLE_DEVICES is set and empty, which hides every GPU.";
-    else if (first[0] == '-')
-      reason = "CUDA_VISIBLE_DEVICES is " + value + ", which hides every GPU.";
-    else if (lower(first) == "nodevfiles" || lower(first) == "none" || lower(first) == "void")
-      reason = "CUDA_VISIBLE_DEVICES is " + value + ", which names no GPU.";
-    else if (number && !m.gpus.empty() && first.size() < 9 && std::stoul(first) >= m.gpus.size() &&
-             m.smi_list.mig_uuids.empty())
-      reason = "CUDA_VISIBLE_DEVICES is " + value + ", but the machine has only " +
-               std::to_string(m.gpus.size()) + " GPU" +
-               (m.gpus.size() == 1 ? " (number 0)." : "s (numbered from 0).");
-    else if (first.rfind("GPU-", 0) == 0 && m.has_smi_list && !m.smi_list.gpu_uuids.empty()) {
-      bool known = false;
-      for (const std::string& uuid : m.smi_list.gpu_uuids) known |= uuid.rfind(first, 0) == 0;
-      if (!known)
-        reason = "CUDA_VISIBLE_DEVICES names " + first + ", which nvidia-smi -L does not list.";
-    }
-    if (!reason.empty()) f->set("cvd.hides", "yes", reason);
-    if (mig > 0 && unknown_mig == mig)
-      f->set("mig.bad_id", bad,
-             "CUDA_VISIBLE_DEVICES names " + bad + ", which nvidia-smi -L does not list.");
-    else if (mig > 1)
-      f->set("mig.several", std::to_string(mig),
-             "CUDA_VISIBLE_DEVICES names " + std::to_string(mig) +
-                 " MIG instances; one process uses the first one only.");
+  const VisibleDevices visible = visible_devices(m);
+  if (visible.set) {
+    f->set("cvd", visible.shown, "CUDA_VISIBLE_DEVICES is " + visible.shown + ".");
+    if (visible.hides_all)
+      f->set("cvd.hides", "yes", visible.reason);
+    else if (!visible.reason.empty())
+      f->set("cvd.cut", std::to_string(visible.entries), visible.reason);
+    mig_choice_facts(m, f);
   }
   for (std::string name : {"JAX_PLATFORMS", "JAX_PLATFORM_NAME"}) {
     std::string value = lower(m.variable(name));
@@ -367,7 +353,7 @@ void variable_facts(const Machine& m, Facts* f) {
   bool none = m.variable("SLURM_JOB_GPUS").empty() && m.variable("SLURM_STEP_GPUS").empty() &&
               m.variable("SLURM_GPUS_ON_NODE").empty() && m.variable("SLURM_GPUS").empty();
   f->flag(
-      "slurm.no_gpu", slurm && none && (it == m.env.end() || f->has("cvd.hides")),
+      "slurm.no_gpu", slurm && none && (!visible.set || visible.hides_all),
       "The job " + m.variable("SLURM_JOB_ID") + " of Slurm got no GPU: SLURM_JOB_GPUS is not set.");
   f->flag("growth", !m.variable("TF_FORCE_GPU_ALLOW_GROWTH").empty() &&
                         lower(m.variable("TF_FORCE_GPU_ALLOW_GROWTH")) != "false");

@@ -4,6 +4,7 @@
 #include "tools/doctor/derive.h"
 #include "tools/doctor/text.h"
 #include "tools/doctor/version.h"
+#include "tools/doctor/visible.h"
 
 namespace tracefire::doctor {
 
@@ -24,16 +25,12 @@ std::string cell(const SmiRow& row, const std::string& key) {
   return it == row.end() ? "" : it->second;
 }
 
-/// The GPUs that a process of this environment sees, by CUDA_VISIBLE_DEVICES' numbers.
+/// The rows of the GPUs that a process of this environment sees.
 std::vector<const SmiRow*> visible_rows(const Machine& m) {
   std::vector<const SmiRow*> out;
-  std::string value = m.variable("CUDA_VISIBLE_DEVICES");
-  for (const SmiRow& row : m.smi_rows) {
-    std::string index = cell(row, "index");
-    bool chosen = value.empty() || value.find_first_not_of("0123456789,") != std::string::npos;
-    for (std::string_view item : split(value, ',')) chosen |= item == index;
-    if (chosen) out.push_back(&row);
-  }
+  for (const Gpu& gpu : visible_gpus(m))
+    for (const SmiRow& row : m.smi_rows)
+      if (row == gpu.measured) out.push_back(&row);
   if (out.empty())
     for (const SmiRow& row : m.smi_rows) out.push_back(&row);
   return out;
@@ -51,7 +48,8 @@ const SmiRow* biggest_holder(const Machine& m, const SmiRow& gpu) {
   for (const SmiRow& app : m.smi_apps) {
     std::string uuid = cell(app, "gpu_uuid"), own = cell(gpu, "uuid");
     if (!uuid.empty() && !own.empty() && uuid != own) continue;
-    if (uuid.empty() && app.count("index") != 0 && cell(app, "index") != cell(gpu, "index")) continue;
+    if (uuid.empty() && app.count("index") != 0 && cell(app, "index") != cell(gpu, "index"))
+      continue;
     if (best == nullptr ||
         number_of(cell(app, "used_gpu_memory")) > number_of(cell(*best, "used_gpu_memory")))
       best = &app;

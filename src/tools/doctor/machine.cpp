@@ -319,30 +319,6 @@ bool older_kernel(std::string_view a, std::string_view b) {
   return numbers(a) < numbers(b);
 }
 
-std::vector<Gpu> visible_gpus(const Machine& machine) {
-  std::vector<Gpu> out;
-  std::string value = machine.variable("CUDA_VISIBLE_DEVICES");
-  for (size_t i = 0; i < machine.gpus.size(); ++i) {
-    const Gpu& gpu = machine.gpus[i];
-    auto told = [&](const char* key) {
-      auto it = gpu.measured.find(key);
-      return it == gpu.measured.end() ? std::string() : it->second;
-    };
-    std::string index = told("index").empty() ? std::to_string(i) : told("index");
-    std::string uuid = told("uuid");
-    if (uuid.empty() && i < machine.smi_list.gpu_uuids.size()) uuid = machine.smi_list.gpu_uuids[i];
-    for (std::string_view item : split(value, ',')) {
-      item = trim(item);
-      if (item.empty() ||
-          (item != index && (item.rfind("GPU-", 0) != 0 || uuid.rfind(item, 0) != 0)))
-        continue;
-      out.push_back(gpu);
-      break;
-    }
-  }
-  return out.empty() ? machine.gpus : out;
-}
-
 void join_gpus(const Data& data, Machine* m) {
   for (size_t i = 0; i < m->smi_rows.size(); ++i) {
     SmiRow& row = m->smi_rows[i];

@@ -100,8 +100,6 @@ bool older_kernel(std::string_view a, std::string_view b);
 void read_packages(const Root& root, Machine* machine);
 /// The kernel's log of the running system as files tell it, "" where none does.
 std::string kernel_log(const Root& root);
-/// The GPUs that CUDA_VISIBLE_DEVICES leaves, by number or UUID; all where it names none of them.
-std::vector<Gpu> visible_gpus(const Machine& machine);
 /// Puts the measured rows to the GPUs, makes GPUs of rows that have none, and finds capabilities.
 void join_gpus(const Data& data, Machine* machine);
 /// The file that the loader takes for `soname`: LD_LIBRARY_PATH, then the cache, then the default

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/doctor/visible.h"
+
+#include <algorithm>
+
+#include "tools/doctor/text.h"
+
+namespace tracefire::doctor {
+
+namespace {
+
+std::string told(const Gpu& gpu, const char* key) {
+  auto it = gpu.measured.find(key);
+  return it == gpu.measured.end() ? "" : it->second;
+}
+
+std::string number_of(const Machine& m, size_t i) {
+  std::string index = told(m.gpus[i], "index");
+  return index.empty() ? std::to_string(i) : index;
+}
+
+std::string uuid_of(const Machine& m, size_t i) {
+  std::string uuid = told(m.gpus[i], "uuid");
+  return uuid.empty() && i < m.smi_list.gpu_uuids.size() ? m.smi_list.gpu_uuids[i] : uuid;
+}
+
+/// What one entry names: GPUs of the machine, or why it names none. Neither where the machine does
+/// not tell.
+struct Named {
+  std::vector<size_t> gpus;
+  std::string fault;  ///< continues "… names X, "
+};
+
+Named by_number(const Machine& m, std::string_view digits) {
+  Named out;
+  while (digits.size() > 1 && digits[0] == '0') digits.remove_prefix(1);
+  for (size_t i = 0; i < m.gpus.size(); ++i)
+    if (number_of(m, i) == digits) out.gpus.push_back(i);
+  // Instances of MIG are numbered too, and a machine without a list may have more than it shows.
+  if (out.gpus.empty() && !m.gpus.empty() && m.smi_list.mig_uuids.empty())
+    out.fault = "but the machine has only " + std::to_string(m.gpus.size()) + " GPU" +
+                (m.gpus.size() == 1 ? " (number 0)" : "s (numbered from 0)");
+  return out;
+}
+
+Named by_uuid(const Machine& m, const std::string& item) {
+  Named out;
+  std::string id = lower(item.substr(4));
+  if (id.empty() || id.find_first_not_of("0123456789abcdef-") != std::string::npos) {
+    out.fault = "which is no UUID of a GPU";
+    return out;
+  }
+  bool known = !m.gpus.empty();
+  for (size_t i = 0; i < m.gpus.size(); ++i) {
+    std::string uuid = lower(uuid_of(m, i));
+    known &= !uuid.empty();
+    if (uuid.rfind("gpu-" + id, 0) == 0) out.gpus.push_back(i);
+  }
+  if (out.gpus.size() > 1) {
+    out.gpus.clear();
+    out.fault = "with which the UUIDs of several GPUs begin";
+  } else if (out.gpus.empty() && known) {
+    out.fault = "which nvidia-smi -L does not list";
+  }
+  return out;
+}
+
+Named named_by(const Machine& m, const std::string& item) {
+  if (item.empty()) return {{}, "an empty entry"};
+  const size_t digits = item.find_first_not_of("0123456789");
+  // Letters after a number are left out, as strtol does.
+  if (digits != 0) return by_number(m, std::string_view(item).substr(0, digits));
+  if (item[0] == '-') return {{}, "which is no GPU's number"};
+  if (item.rfind("GPU-", 0) == 0) return by_uuid(m, item);
+  if (item.rfind("MIG-", 0) == 0) return {};  // mig_facts() judges instances
+  return {{}, "which names no GPU"};
+}
+
+/// The sentence for an entry that ends the list.
+std::string end_of_list(const VisibleDevices& so_far, const std::string& item,
+                        const std::string& fault) {
+  const bool first = so_far.entries == 0;
+  std::string out = "CUDA_VISIBLE_DEVICES is " + so_far.shown + ", ";
+  if (first && !item.empty() && item[0] == '-') return out + "which hides every GPU.";
+  if (first && fault == "which names no GPU") return out + fault + ".";
+  if (item.empty())
+    out += "with an empty entry";
+  else
+    out += (item == so_far.shown ? "" : "and names " + item + ", ") + fault;
+  if (first) return out + ": no GPU is left.";
+  return out + ": CUDA stops there and sees only what comes before.";
+}
+
+}  // namespace
+
+VisibleDevices visible_devices(const Machine& m) {
+  VisibleDevices out;
+  auto it = m.env.find("CUDA_VISIBLE_DEVICES");
+  out.set = it != m.env.end();
+  if (!out.set) {
+    for (size_t i = 0; i < m.gpus.size(); ++i) out.gpus.push_back(i);
+    return out;
+  }
+  const std::string value(trim(it->second));
+  out.shown = value.empty() ? "empty" : value;
+  if (value.empty()) {
+    out.hides_all = true;
+    out.reason = "CUDA_VISIBLE_DEVICES is set and empty, which hides every GPU.";
+    return out;
+  }
+  for (std::string_view part : split(value, ',')) {
+    const std::string item(trim(part));
+    Named named = named_by(m, item);
+    if (!named.fault.empty()) {
+      out.hides_all = out.entries == 0;
+      out.reason = end_of_list(out, item, named.fault);
+      return out;
+    }
+    for (size_t gpu : named.gpus) {
+      if (std::find(out.gpus.begin(), out.gpus.end(), gpu) != out.gpus.end()) {
+        out.hides_all = true;
+        out.reason = "CUDA_VISIBLE_DEVICES is " + value + " and names GPU " + number_of(m, gpu) +
+                     " twice, which CUDA refuses (error 101, invalid device ordinal).";
+        return out;
+      }
+      out.gpus.push_back(gpu);
+    }
+    ++out.entries;
+  }
+  return out;
+}
+
+std::vector<Gpu> visible_gpus(const Machine& machine) {
+  std::vector<Gpu> out;
+  for (size_t i : visible_devices(machine).gpus) out.push_back(machine.gpus[i]);
+  return out.empty() ? machine.gpus : out;
+}
+
+}  // namespace tracefire::doctor
