@@ -28,9 +28,9 @@ std::string cell(const SmiRow& row, const std::string& key) {
 /// The rows of the GPUs that a process of this environment sees.
 std::vector<const SmiRow*> visible_rows(const Machine& m) {
   std::vector<const SmiRow*> out;
-  for (const Gpu& gpu : visible_gpus(m))
-    for (const SmiRow& row : m.smi_rows)
-      if (row == gpu.measured) out.push_back(&row);
+  if (VisibleDevices visible = visible_devices(m); visible.set)
+    for (size_t i : visible.gpus)
+      if (!m.gpus[i].measured.empty()) out.push_back(&m.gpus[i].measured);
   if (out.empty())
     for (const SmiRow& row : m.smi_rows) out.push_back(&row);
   return out;
