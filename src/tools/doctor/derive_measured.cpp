@@ -20,11 +20,6 @@ double number_of(const std::string& text) {
   }
 }
 
-std::string cell(const SmiRow& row, const std::string& key) {
-  auto it = row.find(key);
-  return it == row.end() ? "" : it->second;
-}
-
 /// The rows of the GPUs that a process of this environment sees.
 std::vector<const SmiRow*> visible_rows(const Machine& m) {
   std::vector<const SmiRow*> out;

@@ -9,18 +9,13 @@ namespace tracefire::doctor {
 
 namespace {
 
-std::string told(const Gpu& gpu, const char* key) {
-  auto it = gpu.measured.find(key);
-  return it == gpu.measured.end() ? "" : it->second;
-}
-
 std::string number_of(const Machine& m, size_t i) {
-  std::string index = told(m.gpus[i], "index");
+  std::string index = cell(m.gpus[i].measured, "index");
   return index.empty() ? std::to_string(i) : index;
 }
 
 std::string uuid_of(const Machine& m, size_t i) {
-  std::string uuid = told(m.gpus[i], "uuid");
+  std::string uuid = cell(m.gpus[i].measured, "uuid");
   return uuid.empty() && i < m.smi_list.gpu_uuids.size() ? m.smi_list.gpu_uuids[i] : uuid;
 }
 
@@ -29,6 +24,7 @@ std::string uuid_of(const Machine& m, size_t i) {
 struct Named {
   std::vector<size_t> gpus;
   std::string fault;  ///< continues "… names X, "
+  std::string alone;  ///< in place of `fault` and what follows from it, where nothing comes before
 };
 
 Named by_number(const Machine& m, std::string_view digits) {
@@ -66,29 +62,24 @@ Named by_uuid(const Machine& m, const std::string& item) {
 }
 
 Named named_by(const Machine& m, const std::string& item) {
-  if (item.empty()) return {{}, "an empty entry"};
+  if (item.empty()) return {{}, "with an empty entry", ""};
   const size_t digits = item.find_first_not_of("0123456789");
   // Letters after a number are left out, as strtol does.
   if (digits != 0) return by_number(m, std::string_view(item).substr(0, digits));
-  if (item[0] == '-') return {{}, "which is no GPU's number"};
+  if (item[0] == '-') return {{}, "which is no GPU's number", "which hides every GPU"};
   if (item.rfind("GPU-", 0) == 0) return by_uuid(m, item);
-  if (item.rfind("MIG-", 0) == 0) return {};  // mig_facts() judges instances
-  return {{}, "which names no GPU"};
+  if (item.rfind("MIG-", 0) == 0) return {};  // mig_choice_facts() judges instances
+  return {{}, "which names no GPU", "which names no GPU"};
 }
 
 /// The sentence for an entry that ends the list.
-std::string end_of_list(const VisibleDevices& so_far, const std::string& item,
-                        const std::string& fault) {
+std::string end_of_list(const VisibleDevices& so_far, const std::string& item, const Named& named) {
   const bool first = so_far.entries == 0;
-  std::string out = "CUDA_VISIBLE_DEVICES is " + so_far.shown + ", ";
-  if (first && !item.empty() && item[0] == '-') return out + "which hides every GPU.";
-  if (first && fault == "which names no GPU") return out + fault + ".";
-  if (item.empty())
-    out += "with an empty entry";
-  else
-    out += (item == so_far.shown ? "" : "and names " + item + ", ") + fault;
-  if (first) return out + ": no GPU is left.";
-  return out + ": CUDA stops there and sees only what comes before.";
+  const std::string begin = "CUDA_VISIBLE_DEVICES is " + so_far.shown + ", ";
+  if (first && !named.alone.empty()) return begin + named.alone + ".";
+  const bool told = item.empty() || item == so_far.shown;
+  return begin + (told ? "" : "and names " + item + ", ") + named.fault +
+         (first ? ": no GPU is left." : ": CUDA stops there and sees only what comes before.");
 }
 
 }  // namespace
@@ -113,7 +104,7 @@ VisibleDevices visible_devices(const Machine& m) {
     Named named = named_by(m, item);
     if (!named.fault.empty()) {
       out.hides_all = out.entries == 0;
-      out.reason = end_of_list(out, item, named.fault);
+      out.reason = end_of_list(out, item, named);
       return out;
     }
     for (size_t gpu : named.gpus) {

@@ -43,6 +43,11 @@ std::vector<SmiRow> parse_smi_csv(std::string_view text) {
   return rows;
 }
 
+std::string cell(const SmiRow& row, const std::string& column) {
+  auto it = row.find(column);
+  return it == row.end() ? "" : it->second;
+}
+
 std::string row_gpu(const SmiRow& row) {
   for (const char* key : {"uuid", "gpu_uuid", "pci.bus_id", "index"})
     if (auto it = row.find(key); it != row.end() && !it->second.empty() && it->second[0] != '[')

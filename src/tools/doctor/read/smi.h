@@ -12,6 +12,8 @@ namespace tracefire::doctor {
 
 /// A row of a CSV table with a header: column name without its unit -> value without its unit.
 using SmiRow = std::map<std::string, std::string>;
+/// The value in a column, "" where the row has none.
+std::string cell(const SmiRow& row, const std::string& column);
 
 /// `--query-gpu=… --format=csv` and `--query-compute-apps=…`. A second header in the text begins a
 /// new table. At most 2048 rows.
