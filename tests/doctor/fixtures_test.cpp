@@ -91,9 +91,9 @@ std::vector<Change> changes() {
                  }});
   out.push_back({" in a project of uv", [](Fixture* fixture) {
                    if (!has_venv(*fixture)) return false;
-                   *fixture = with(*fixture, "/opt/venv", "/data/ada/work/app/.venv");
-                   fixture->files["/data/ada/work/app/.venv/pyvenv.cfg"] = replaced(
-                       fixture->files["/data/ada/work/app/.venv/pyvenv.cfg"].get<std::string>(),
+                   *fixture = with(*fixture, "/opt/venv", "/data/ada/projects/app/.venv");
+                   fixture->files["/data/ada/projects/app/.venv/pyvenv.cfg"] = replaced(
+                       fixture->files["/data/ada/projects/app/.venv/pyvenv.cfg"].get<std::string>(),
                        "version =", "uv = 0.8.3\nversion_info =");
                    return true;
                  }});
