@@ -96,16 +96,19 @@ void BoundProgram::fill_needs() {
   }
   results_once_ = std::make_shared<const std::vector<Needs>>(results);
   while (add_run(&results)) ++runs_to_always_;
-  for (const Needs& needs : needs_) needs_again_.push_back(through_slots(needs, results));
+  for (const Needs& needs : needs_) {
+    needs_before_.push_back(through_slots(needs, results));
+    checks_before_ |= !needs_before_.back().checks.empty();
+  }
   results_always_ = std::make_shared<const std::vector<Needs>>(std::move(results));
 }
 
 Needs BoundProgram::through_slots(const Needs& needs, const std::vector<Needs>& results) const {
-  Needs more = needs;
+  Needs before;
   for (size_t r = 0; r < results.size(); ++r) {
-    if (needs.params.count(program_->result_slots[r]) != 0) add(results[r], &more);
+    if (needs.params.count(program_->result_slots[r]) != 0) add(results[r], &before);
   }
-  return more;
+  return before;
 }
 
 bool BoundProgram::add_run(std::vector<Needs>* results) const {
@@ -113,7 +116,8 @@ bool BoundProgram::add_run(std::vector<Needs>* results) const {
   bool grew = false;
   for (size_t r = 0; r < before.size(); ++r) {
     Needs& now = (*results)[r];
-    now = through_slots((*results_once_)[r], before);
+    now = (*results_once_)[r];
+    add(through_slots(now, before), &now);
     grew |=
         now.checks.size() + now.params.size() > before[r].checks.size() + before[r].params.size();
   }

@@ -65,12 +65,14 @@ class BoundProgram {
   int32_t check(size_t step) const { return check_of_step_[step]; }
   const std::shared_ptr<const ProgramRecord>& record() const { return record_; }
   const std::shared_ptr<const std::vector<StepWork>>& work() const { return work_; }
-  /// What the operands of a step with an effect depend on: the step must not run where one of them
-  /// failed. Empty for other steps. With `again` in a run that follows others of the same loop, so
-  /// that slots depend on what those runs computed them from.
-  const Needs& needs(size_t step, bool again) const {
-    return again ? needs_again_[step] : needs_[step];
-  }
+  /// What the operands of a step with an effect depend on within one run: the step must not run
+  /// where one of them failed. Empty for other steps.
+  const Needs& needs(size_t step) const { return needs_[step]; }
+  /// And what they depend on through slots, in a run that follows others of the same loop: what
+  /// failed before it counts, not what failed in it, as its steps run in any order.
+  const Needs& needs_before(size_t step) const { return needs_before_[step]; }
+  /// True where a check is among them for some step.
+  bool checks_before() const { return checks_before_; }
   /// What each result of the last of `runs` runs in a row depends on, through slots that the runs
   /// before assigned, too. A check stands for all runs: its word does not say in which it failed.
   ResultNeeds result_needs(int64_t runs) const;
@@ -99,7 +101,7 @@ class BoundProgram {
   void fill_needs();
   /// Adds what slots depend on after one more run that assigned them. False where that is nothing.
   bool add_run(std::vector<Needs>* results) const;
-  /// `needs` with what the slots among its parameters depend on after runs with `results`.
+  /// What the slots among its parameters depend on after runs with `results`.
   Needs through_slots(const Needs& needs, const std::vector<Needs>& results) const;
 
   ProgramPtr program_;
@@ -112,7 +114,8 @@ class BoundProgram {
   size_t checks_ = 0;
   std::vector<int32_t> check_of_step_;
   bool runs_on_host_ = true;
-  std::vector<Needs> needs_, needs_again_;
+  std::vector<Needs> needs_, needs_before_;
+  bool checks_before_ = false;
   ResultNeeds results_once_;    ///< after one run
   ResultNeeds results_always_;  ///< after so many that more change nothing
   int64_t runs_to_always_ = 1;

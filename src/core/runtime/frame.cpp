@@ -117,10 +117,26 @@ Status Frame::prepare() {
   return {};
 }
 
-std::vector<ErrorBlock> Frame::error_blocks() const {
+std::vector<ErrorBlock> Frame::blocks(const std::map<Device, Storage>& storages) const {
   std::vector<ErrorBlock> blocks;
-  for (const auto& [device, storage] : errors_) blocks.push_back({storage, bound_->checks()});
+  for (const auto& [device, storage] : storages) blocks.push_back({storage, bound_->checks()});
   return blocks;
+}
+
+Status Frame::keep_errors() {
+  if (!bound_->checks_before()) return {};
+  const size_t bytes = bound_->checks() * sizeof(ErrorWord);
+  for (const auto& [device, storage] : errors_) {
+    Storage& kept = errors_before_[device];
+    TF_ASSIGN(DeviceBackend * backend, Backends::instance().find(device));
+    if (!kept) {
+      TF_ASSIGN(BufferPtr buffer, backend->allocate(bytes, "error block"));
+      kept = Storage{std::move(buffer), 0};
+    }
+    TF_ASSIGN(Stream * stream, backend->stream(0));
+    TF_RETURN_IF_ERROR(backend->copy(*stream, kept.data(), storage.data(), bytes));
+  }
+  return {};
 }
 
 Status Frame::run_steps() {
@@ -319,16 +335,28 @@ Status Frame::run_call(const Step& step) {
 }
 
 Status Frame::check_operands(size_t index, HostReader* reader) {
-  const Needs& needs = bound_->needs(index, again_);
-  std::vector<size_t> blocks;
+  struct Asked {
+    const std::set<int32_t>& checks;
+    std::vector<size_t> reads;
+  };
+  const Needs &needs = bound_->needs(index), &before = bound_->needs_before(index);
+  std::vector<Asked> asked{{needs.checks, {}}};
+  std::set<int32_t> params = needs.params;
   if (!needs.checks.empty()) {
     for (const ErrorBlock& block : error_blocks()) {
-      blocks.push_back(reader->add(block.storage, block.bytes()));
+      asked[0].reads.push_back(reader->add(block.storage, block.bytes()));
+    }
+  }
+  if (again_) {
+    params.insert(before.params.begin(), before.params.end());
+    asked.push_back({before.checks, {}});
+    for (const ErrorBlock& block : blocks(errors_before_)) {
+      asked[1].reads.push_back(reader->add(block.storage, block.bytes()));
     }
   }
   UnreadErrors unread;
   std::vector<Run::Parent> parents;
-  for (int32_t param : needs.params) {
+  for (int32_t param : params) {
     if (static_cast<size_t>(param) >= parents_.size()) continue;
     const Run::Parent& parent = parents_[static_cast<size_t>(param)];
     if (parent.run == nullptr) continue;
@@ -337,11 +365,13 @@ Status Frame::check_operands(size_t index, HostReader* reader) {
   }
   TF_RETURN_IF_ERROR(reader->run());
   unread.deliver(*reader);
-  std::vector<ErrorWord> failed;
-  for (size_t read : blocks) add_failures(*reader, read, bound_->checks(), &failed);
-  for (const ErrorWord& word : failed) {
-    const auto step = static_cast<int32_t>(word.step_plus_one) - 1;
-    if (needs.checks.count(step) != 0) return check_failure(program_, word);
+  for (const Asked& each : asked) {
+    std::vector<ErrorWord> failed;
+    for (size_t read : each.reads) add_failures(*reader, read, bound_->checks(), &failed);
+    for (const ErrorWord& word : failed) {
+      const auto step = static_cast<int32_t>(word.step_plus_one) - 1;
+      if (each.checks.count(step) != 0) return check_failure(program_, word);
+    }
   }
   for (const Run::Parent& parent : parents) TF_RETURN_IF_ERROR(parent.run->check(parent.result));
   return {};
@@ -478,6 +508,7 @@ Status Frame::finish_slots() {
   for (const Move& move : moves) {
     TF_RETURN_IF_ERROR(copy_value(move.type, move.source, move.target));
   }
+  TF_RETURN_IF_ERROR(keep_errors());
   again_ = true;
   return {};
 }

@@ -47,7 +47,7 @@ class Frame {
   /// Copies results to their places, except those computed there. Before finish_slots().
   Status keep_results();
   void set_error_block(Device device, Storage storage) { errors_[device] = std::move(storage); }
-  std::vector<ErrorBlock> error_blocks() const;
+  std::vector<ErrorBlock> error_blocks() const { return blocks(errors_); }
   const DimEnv& env() const { return env_; }
   /// From now on run_steps() appends how long each step took to `times`, until it is null. Where
   /// the host does not run the steps itself, each is waited for.
@@ -69,6 +69,9 @@ class Frame {
   Status run_while(const Step& step);
   Status run_call(const Step& step);
   Status run_host_call(size_t index, const Step& step);
+  std::vector<ErrorBlock> blocks(const std::map<Device, Storage>& storages) const;
+  /// Keeps what the error blocks hold now, for the steps of the next run that ask.
+  Status keep_errors();
   /// The first failed check on the way to the operands of a step with an effect. What `reader`
   /// holds is read in the same wait.
   Status check_operands(size_t index, HostReader* reader);
@@ -94,7 +97,9 @@ class Frame {
   std::vector<Place> results_;        ///< per result
   std::vector<Storage> dynamic_;      ///< per value
   std::map<Device, Storage> errors_;  ///< error blocks
-  bool again_ = false;                ///< slots hold what a run before this one wrote
+  /// What they held when the run before this one ended; only where a step asks.
+  std::map<Device, Storage> errors_before_;
+  bool again_ = false;  ///< slots hold what a run before this one wrote
   DimEnv env_;
   Trigger trigger_;
   std::vector<int64_t>* times_ = nullptr;
