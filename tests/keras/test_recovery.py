@@ -134,7 +134,7 @@ def test_the_model_keeps_the_steps_before_the_one_that_failed(fault, run, row, t
     if run != "train_on_batch":
         assert f"batch {good // BATCH}" in str(raised.value)
     if "index" in fault:
-        place = row if run in ("fit", "progress bar") else row - good
+        place = {"generator": f"{row - good} of the batch", "train_on_batch": row - good}.get(run, row)
         assert f"x, row {place}, element 2 is {value}" in str(raised.value)
     if good:
         RUNS[run](twin, X[:good], Y[:good])
@@ -185,6 +185,56 @@ def test_a_shuffled_epoch_names_the_row_as_the_user_counts():
         model.fit(bad(77, 130), Y, batch_size=BATCH, verbose=0)
     assert int(model.optimizer.iterations) < 11
     fit(model, X, Y)
+
+
+OF_BATCH = "in batch 6, where x, row 10 of the batch, element 2 is 77"
+IN_ARRAYS = "in batch 6, where x, row 130, element 2 is 77"
+
+
+class Listening(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        self.seen = batch
+
+    on_test_batch_end = on_predict_batch_end = on_train_batch_end
+
+
+PLACES = {
+    "fit": (lambda m, x, y: fit(m, x, y), IN_ARRAYS),
+    "fit, batch by batch": (lambda m, x, y: fit(m, x, y, callbacks=[Listening()]), IN_ARRAYS),
+    "fit on batches": (lambda m, x, y: m.fit(batches(x, y), verbose=0), OF_BATCH),
+    "evaluate": (lambda m, x, y: m.evaluate(x, y, batch_size=BATCH, verbose=0), IN_ARRAYS),
+    "evaluate on batches": (lambda m, x, y: m.evaluate(batches(x, y), verbose=0), OF_BATCH),
+    "predict, batch by batch": (
+        lambda m, x, y: m.predict(x, batch_size=BATCH, verbose=0, callbacks=[Listening()]),
+        IN_ARRAYS,
+    ),
+    "predict": (lambda m, x, y: m.predict(x, batch_size=BATCH, verbose=0), "x, row 130, element 2 is 77"),
+    "predict, watched": (lambda m, x, y: m.predict(x, batch_size=BATCH), "x, row 130, element 2 is 77"),
+    "predict on batches": (lambda m, x, y: m.predict(((b,) for b, _ in batches(x, y)), verbose=0), "in batch 6"),
+    "train_on_batch": (lambda m, x, y: m.train_on_batch(x, y), "in x, row 130, element 2 is 77"),
+    "test_on_batch": (lambda m, x, y: m.test_on_batch(x, y), "in x, row 130, element 2 is 77"),
+    "predict_on_batch": (lambda m, x, y: m.predict_on_batch(x), "in x, row 130, element 2 is 77"),
+}
+
+
+@quiet
+@pytest.mark.parametrize("eagerly", [False, True])
+@pytest.mark.parametrize("work", PLACES)
+def test_a_row_is_one_of_the_users_arrays_or_of_the_batch(work, eagerly):
+    run, place = PLACES[work]
+    model = embedding(run_eagerly=eagerly)
+    with pytest.raises(errors.OutOfRangeError) as raised:
+        run(model, bad(77, 130), Y)
+    assert place in str(raised.value)
+    assert ("of the batch" in place) == ("of the batch" in str(raised.value))
+    assert np.isfinite(model.predict(X, verbose=0)).all()
+
+
+@quiet
+def test_batches_of_shuffled_rows_count_within_themselves():
+    model = embedding()
+    with pytest.raises(errors.OutOfRangeError, match=r"batch \d+, where x, row 1?\d of the batch, element 2 is 77"):
+        model.fit(bad(77, 130), Y, batch_size=BATCH, verbose=0, callbacks=[Listening()])
 
 
 @quiet

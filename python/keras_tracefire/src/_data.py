@@ -215,9 +215,15 @@ def check_arguments(x=None, batch_size=None, **_):
         raise errors.raised_here(
             "BadUsage",
             f"batch_size is {batch_size!r}",
-            "a positive whole number, or None for Keras's 32",
+            "a positive whole number, or None or 0 for Keras's 32",
             "Give int(...) of what was computed",
         )
+
+
+def whole_arrays(iterator):
+    """(x, y, sample_weight) where the data are arrays, else None."""
+    adapter = iterator.data_adapter
+    return adapter._inputs if isinstance(adapter, ArrayDataAdapter) else None
 
 
 def check_kinds(iterator):
@@ -243,12 +249,13 @@ def check_targets(model, method, iterator, step):
 
 
 @contextlib.contextmanager
-def naming_rows(data, recover=lambda: None, keeps=""):
+def naming_rows(data, recover=lambda: None, keeps="", always=True):
     """After a failure has the last good state brought back, and says where in `data` it came up.
 
     Args:
-        data: (x, y, sample_weight), or what Watch.watched() remembers of batches.
-        recover: gives what failed, as _recovery.Failed, or None. Called after any exception.
+        data: (x, y, sample_weight), or what Watch.watched() remembers of batches; None: nothing.
+        recover: gives what failed, as _recovery.Failed, or None.
+        always: recover after exceptions of any kind: it brings a state back.
         keeps: what to say of the state that was brought back.
     """
     try:
@@ -261,7 +268,8 @@ def naming_rows(data, recover=lambda: None, keeps=""):
             raise
         raise better from error
     except BaseException:
-        recover()
+        if always:
+            recover()
         raise
 
 
@@ -311,8 +319,12 @@ def _named_batch(error, data, failed, kept):
 
 
 def _find_index(data, index, failed):
-    """"x, row 7 is 77" of the first row of the failing batch that holds an index; or None, also where
-    the number lies among others, so that it need not be the one that was reported."""
+    """"x, row 7 is 77" of the first row of the failing steps that holds an index; or None, also where
+    the number lies among others, so that it need not be the one that was reported. A row is counted
+    in the arrays that the user gave, and "of the batch" where only that is known."""
+    if data is None:
+        return None
+    of_batch = " of the batch" if failed.data is not None and failed.step is not None else ""
     for name, array in leaves(data):
         if not name.startswith("x"):
             continue
@@ -326,7 +338,7 @@ def _find_index(data, index, failed):
             at = int((batch == index).ravel().argmax())
             row, element = _place(at, batch)
             if batch[row].ravel()[at % batch[0].size] == index:
-                return f"{name}, row {rows[row]}{element} is {index}"
+                return f"{name}, row {rows[row]}{of_batch}{element} is {index}"
     return None
 
 

@@ -140,6 +140,16 @@ class EpochRunner:
         )
 
 
+def rows_of(iterator, shuffle=False):
+    """A function that gives the rows of a step's batch by its number; None where the data are no
+    arrays, their order is drawn or an epoch need not begin with their first row."""
+    adapter = iterator.data_adapter
+    if shuffle or iterator.steps_per_epoch or not isinstance(adapter, ArrayDataAdapter):
+        return lambda step: None
+    size, rows = adapter._batch_size, adapter._num_samples
+    return lambda step: np.arange(step * size, min((step + 1) * size, rows))
+
+
 def batches(iterator, run):
     """Yields (first step, last step, function that runs them) of an epoch batch by batch."""
     with iterator.catch_stop_iteration():

@@ -7,7 +7,10 @@ assigns are copied before an epoch; once the failure has been reported, they get
 and the steps before the failing one are run again. Nothing more is done in an epoch that goes well.
 """
 
+import numpy as np
+
 from keras.src import tree
+from keras_tracefire.src._steps import read
 from tracefire import _core
 from tracefire import errors
 
@@ -19,8 +22,8 @@ _PARTS = 16
 
 
 class Failed:
-    """The step that failed: its number (None: the only one); its rows where the data are whole
-    arrays, else its batch."""
+    """The step that failed: its number (None: the only one, or not known); the rows among which it
+    came up where the data are whole arrays whose order is known, else its batch."""
 
     def __init__(self, step, rows=None, data=None):
         self.step, self.rows, self.data = step, rows, data
@@ -148,12 +151,13 @@ class EpochSteps:
 class BatchSteps:
     """Steps on batches that are not seen again; called with a list of them, as a step is."""
 
-    def __init__(self, step, model, say, each=False, numbered=True):
+    def __init__(self, step, model, say, each=False, numbered=True, rows=lambda step: None):
         """Args:
             each: results of every step are read.
             numbered: there are several batches, which messages tell apart.
+            rows: gives the rows of a step's batch, or None where they are not known.
         """
-        self._step, self._model, self._say = step, model, say
+        self._step, self._model, self._say, self._rows = step, model, say, rows
         self._numbered = numbered
         self._most = 1 if each else _MOST_STEPS
         self._functions, self._keeper = [], None
@@ -196,8 +200,50 @@ class BatchSteps:
         if step is None:
             return None
         number = self._done + step if self._numbered else None
-        return Failed(number, data=self._batches[step])
+        rows = self._rows(number)
+        return Failed(number, rows, None if rows is not None else self._batches[step])
 
     def _run_again(self, lo, hi):
         for batch in self._batches[lo:hi]:
             self._step([batch])
+
+
+class Predictions:
+    """What steps without a state of their own gave; knows which of it cannot be read."""
+
+    def __init__(self, rows):
+        """Args:
+            rows: gives the rows of a step's batch, or None where they are not known.
+        """
+        self._rows = rows
+        self._running, self._parts = None, []
+
+    def watched(self, chunks):
+        """The chunks, each remembered."""
+        for begin, end, run in chunks:
+            yield begin, end, lambda run=run, steps=(begin, end): self._run(steps, run)
+
+    def _run(self, steps, run):
+        self._running = steps
+        out = run()
+        self._parts.append((steps, out))
+        return out
+
+    def recover(self):
+        """What failed, as _recovery.Failed: the first of the results that cannot be read, else what
+        ran last."""
+        steps = next((s for s, out in self._parts if not _can_be_read(out)), self._running)
+        if steps is None:
+            return None
+        begin, end = steps
+        rows = [self._rows(step) for step in range(begin, end + 1)]
+        rows = None if rows[0] is None else np.concatenate(rows)
+        return Failed(begin if begin == end else None, rows)
+
+
+def _can_be_read(out):
+    try:
+        read(out)
+    except errors.Error:
+        return False
+    return True

@@ -181,7 +181,10 @@ class TracefireTrainer(_Base):
         plan = self._plan(mode, iterator, callbacks, steps)
         if plan is None:
             function = getattr(self, mode.function)
-            kept = _recovery.BatchSteps(function, self, self._say_what_is_not_kept, each=looks)
+            rows = _epochs.rows_of(iterator, shuffle)
+            kept = _recovery.BatchSteps(
+                function, self, self._say_what_is_not_kept, each=looks, rows=rows
+            )
             run, source = self._watch.watched(iterator, getattr(self, mode.step), kept)
             chunks = _epochs.batches(iterator, run)
         else:
@@ -353,14 +356,19 @@ class TracefireTrainer(_Base):
             chunks = _epochs.batches(iterator, lambda batches: join([step([b]) for b in batches]))
         if watched:  # what a progress bar counts has been computed; else all is read at the end
             chunks = ((b, e, lambda run=run: read(run())) for b, e, run in chunks)
-        # Keras converts what it hands to callbacks; between whole chunks nobody listens.
-        parts = list(
-            self._run_chunks(
-                _PREDICT, chunks, callbacks, lambda out: None if whole else {"outputs": out}
+        seen = _recovery.Predictions(_epochs.rows_of(iterator))
+        with _data.naming_rows(_data.whole_arrays(iterator), seen.recover, always=False):
+            # Keras converts what it hands to callbacks; between whole chunks nobody listens.
+            parts = list(
+                self._run_chunks(
+                    _PREDICT,
+                    seen.watched(chunks),
+                    callbacks,
+                    lambda out: None if whole else {"outputs": out},
+                )
             )
-        )
-        callbacks.on_predict_end()
-        return join(parts)
+            callbacks.on_predict_end()
+            return join(parts)
 
     # Single batches.
 
@@ -393,7 +401,9 @@ class TracefireTrainer(_Base):
         batch = _as_arrays((x,))
         self._build_on(batch[0])
         self.make_predict_function()
-        return tree.map_structure(np.array, read(self.predict_function([batch])))
+        failed = _recovery.Failed(None, data=batch)
+        with _data.naming_rows(batch, lambda: failed):
+            return tree.map_structure(np.array, read(self.predict_function([batch])))
 
     def _run_batch(self, mode, batch, return_dict):
         _data.check_labels(self, getattr(self, mode.step), batch)
