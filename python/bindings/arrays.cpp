@@ -115,7 +115,7 @@ bool read_buffer(nb::handle value, HostElements* out) {
 bool read_array_interface(nb::handle value, HostElements* out) {
   if (!nb::hasattr(value, "__array_interface__")) return false;
   nb::dict interface = nb::cast<nb::dict>(value.attr("__array_interface__"));
-  const auto type = nb::cast<std::string>(interface["typestr"]);
+  const auto type = str_of(interface["typestr"]);
   if (type.size() < 3 || type.find_first_not_of("0123456789", 2) != std::string::npos) return false;
   const size_t element = type.size() > 8 ? 0 : std::stoul(type.substr(2));
   out->dtype = dtype_of_kind(type[1], element);
@@ -144,17 +144,6 @@ bool read_array_interface(nb::handle value, HostElements* out) {
 
 bool is_text(nb::handle value) {
   return PyUnicode_Check(value.ptr()) || PyBytes_Check(value.ptr());
-}
-
-std::string text_of(nb::handle value) {
-  if (PyBytes_Check(value.ptr())) {
-    return std::string(PyBytes_AsString(value.ptr()),
-                       static_cast<size_t>(PyBytes_Size(value.ptr())));
-  }
-  Py_ssize_t size = 0;
-  const char* text = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
-  if (text == nullptr) throw nb::python_error();
-  return std::string(text, static_cast<size_t>(size));
 }
 
 bool is_list(nb::handle value) { return PyList_Check(value.ptr()) || PyTuple_Check(value.ptr()); }
@@ -268,17 +257,13 @@ DType natural_dtype(const std::vector<Number>& numbers) {
   return very_wide ? DType::kU64 : wide ? DType::kI64 : DType::kI32;
 }
 
-/// NumPy warns likewise where a conversion overflows. float32 was nobody's choice here.
-void warn_of_overflow(const std::vector<Number>& numbers) {
-  for (const Number& n : numbers) {
-    if (n.kind != Number::kReal || !std::isfinite(n.re)) continue;
-    if (std::isfinite(static_cast<float>(n.re))) continue;
-    const std::string text = "[TF-E0103] " + str_of(to_python(n)) +
-                             " overflows float32, the type of Python's floats, and became "
-                             "infinite. Expected: up to 3.4e38. Pass dtype='float64'.";
-    if (PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), 1) != 0) throw nb::python_error();
-    return;
-  }
+/// NumPy warns likewise where a conversion overflows.
+void warn_of_overflow(const Number& number, DType dtype, const ElementPlace& place) {
+  const std::string text = "[TF-E0103] " + place.text() + str_of(to_python(number)) +
+                           " overflows " + std::string(dtype_name(dtype)) +
+                           ", and became infinite or NaN. Expected: a number that the type can "
+                           "hold. Pass a wider dtype, such as dtype='float64'.";
+  if (PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), 1) != 0) throw nb::python_error();
 }
 
 HostElements read_leaves(std::vector<int64_t> sizes, const std::vector<nb::object>& leaves,
@@ -310,11 +295,14 @@ HostElements read_leaves(std::vector<int64_t> sizes, const std::vector<nb::objec
     numbers.push_back(*number);
   }
   out.dtype = dtype ? *dtype : numbers.empty() ? DType::kF32 : natural_dtype(numbers);
-  if (!dtype && out.dtype == DType::kF32) warn_of_overflow(numbers);
   const size_t size = dtype_size(out.dtype);
   out.owned.resize(numbers.size() * size);
+  bool fits = true;  // said of the first that does not
   for (size_t i = 0; i < numbers.size(); ++i) {
-    store_element(out.dtype, numbers[i], out.owned.data() + i * size);
+    const ElementPlace place{out.sizes, i};
+    const bool stored = store_element(out.dtype, numbers[i], out.owned.data() + i * size, place);
+    if (!stored && fits) warn_of_overflow(numbers[i], out.dtype, place);
+    fits &= stored;
   }
   out.data = out.owned.data();
   return out;

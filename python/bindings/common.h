@@ -54,8 +54,15 @@ void drop_kept_exceptions();
 /// Throws a TypeError (TF-E0502) where an argument is no callable, or nothing to go through.
 void check_callable(nb::handle value, const char* function, const char* argument);
 void check_iterable(nb::handle value, const char* function, const char* argument);
-/// str(value).
-inline std::string str_of(nb::handle value) { return nb::cast<std::string>(nb::str(value)); }
+/// bytes as they are, str(value) of others as UTF-8. Throws (TF-E0103) where UTF-8 cannot encode
+/// it.
+std::string text_of(nb::handle value);
+/// A str for people: what UTF-8 cannot encode is escaped.
+std::string shown_text(nb::handle value);
+/// A str that names a file, as the system spells it: names need not be UTF-8.
+std::string path_of(nb::handle value);
+/// str(value), for people.
+inline std::string str_of(nb::handle value) { return shown_text(nb::str(value)); }
 /// "int 3", "a list", "Tensor float32 (2, 3)": what an error message says it received.
 std::string describe(nb::handle value);
 /// The candidate that is closest to `name`, for "did you mean"; "" where none is close.

@@ -85,7 +85,7 @@ nb::class_<T> bind_context(nb::module_& m, const char* name, const char* doc) {
 
 std::string setting_value(nb::handle value) {
   if (PyBool_Check(value.ptr())) return value.ptr() == Py_True ? "true" : "false";
-  return str_of(value);
+  return text_of(value);
 }
 
 /// "true" as True, "256" as 256, other texts as they are.
@@ -183,7 +183,7 @@ void bind_config(nb::module_& m) {
   // NVIDIA's pip packages lie where Python's packages do.
   for (nb::handle folder : nb::module_::import_("sys").attr("path")) {
     if (PyUnicode_Check(folder.ptr()) && nb::len(folder) > 0) {
-      add_library_root(nb::cast<std::string>(folder));
+      add_library_root(path_of(folder));
     }
   }
   set_interrupt_check(&interrupted);

@@ -63,15 +63,14 @@ nb::list py_while_loop(nb::handle cond_fn, nb::handle body_fn, nb::handle variab
 
 /// "ValueError: message (train.py:12)": one line about an exception and where it was raised.
 std::string exception_text(const nb::python_error& error) {
-  std::string text = nb::cast<std::string>(error.type().attr("__name__"));
+  std::string text = str_of(error.type().attr("__name__"));
   const auto message = str_of(error.value());
   if (!message.empty()) text += ": " + message;
   nb::object traceback = error.traceback();
   if (!traceback.is_valid() || traceback.is_none()) return text;
   while (!traceback.attr("tb_next").is_none()) traceback = traceback.attr("tb_next");
-  return text + " (" +
-         nb::cast<std::string>(traceback.attr("tb_frame").attr("f_code").attr("co_filename")) +
-         ":" + str_of(traceback.attr("tb_lineno")) + ")";
+  return text + " (" + str_of(traceback.attr("tb_frame").attr("f_code").attr("co_filename")) + ":" +
+         str_of(traceback.attr("tb_lineno")) + ")";
 }
 
 nb::object to_array(const HostArray& array) {

@@ -97,8 +97,9 @@ std::string number_text(const Number& n) {
   return str_of(to_python(n));
 }
 
-[[noreturn]] void does_not_fit(DType dtype, const Number& n, int64_t low, uint64_t high) {
-  fail(ErrorCode::kBadAttribute, number_text(n) + " does not fit the element type " +
+[[noreturn]] void does_not_fit(DType dtype, const Number& n, int64_t low, uint64_t high,
+                               const ElementPlace& place) {
+  fail(ErrorCode::kBadAttribute, place.text() + number_text(n) + " does not fit the element type " +
                                      std::string(dtype_name(dtype)) + "; expected a number from " +
                                      std::to_string(low) + " to " + std::to_string(high) +
                                      ". Choose a wider dtype");
@@ -106,12 +107,19 @@ std::string number_text(const Number& n) {
 
 /// An integer from `low` to `high`.
 template <class T>
-void store_integer(DType dtype, const Number& n, void* to, int64_t low, uint64_t high) {
+void store_integer(DType dtype, const Number& n, void* to, int64_t low, uint64_t high,
+                   const ElementPlace& place) {
   Number whole = n;
   if (n.kind == Number::kReal || n.kind == Number::kComplex) {
     const double cut = std::trunc(n.re);
+    if (cut != n.re && std::isfinite(n.re)) {
+      fail(ErrorCode::kBadAttribute,
+           place.text() + number_text(n) + " has a fraction, which the element type " +
+               std::string(dtype_name(dtype)) +
+               " cannot hold; expected a whole number. Round it, or take a floating type and cast");
+    }
     if (!(cut >= static_cast<double>(low) && cut <= static_cast<double>(high))) {
-      does_not_fit(dtype, n, low, high);
+      does_not_fit(dtype, n, low, high, place);
     }
     // 2^63 and 2^64 are the first reals beyond the 64-bit types.
     if (cut < 0x1p63) {
@@ -119,19 +127,20 @@ void store_integer(DType dtype, const Number& n, void* to, int64_t low, uint64_t
     } else if (cut < 0x1p64 && high > static_cast<uint64_t>(INT64_MAX)) {
       whole = unsigned_number(static_cast<uint64_t>(cut));
     } else {
-      does_not_fit(dtype, n, low, high);
+      does_not_fit(dtype, n, low, high, place);
     }
   }
   const bool fits = whole.kind == Number::kUnsigned
                         ? whole.u <= high
                         : whole.i >= low && (whole.i < 0 || static_cast<uint64_t>(whole.i) <= high);
-  if (!fits) does_not_fit(dtype, n, low, high);
+  if (!fits) does_not_fit(dtype, n, low, high, place);
   write(to, whole.kind == Number::kUnsigned ? static_cast<T>(whole.u) : static_cast<T>(whole.i));
 }
 
 template <class T>
-void store_whole(DType dtype, const Number& n, void* to) {
-  store_integer<T>(dtype, n, to, std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
+void store_whole(DType dtype, const Number& n, void* to, const ElementPlace& place) {
+  store_integer<T>(dtype, n, to, std::numeric_limits<T>::min(), std::numeric_limits<T>::max(),
+                   place);
 }
 
 bool truth(const Number& n) {
@@ -224,24 +233,26 @@ Number load_element(DType dtype, const void* from) {
   no_number(dtype);
 }
 
-void store_element(DType dtype, const Number& n, void* to) {
+namespace {
+
+void store_any(DType dtype, const Number& n, void* to, const ElementPlace& place) {
   if (n.kind == Number::kComplex && dtype != DType::kBool && !is_complex(dtype)) {
     fail(ErrorCode::kDTypeMismatch,
-         number_text(n) + " is complex and was given for element type " +
+         place.text() + number_text(n) + " is complex and was given for element type " +
              std::string(dtype_name(dtype)) + "; expected a real number. Take its .real part");
   }
   switch (dtype) {
     case DType::kBool: return write<uint8_t>(to, truth(n));
-    case DType::kI4: return store_integer<int8_t>(dtype, n, to, -8, 7);
-    case DType::kI8: return store_whole<int8_t>(dtype, n, to);
-    case DType::kI16: return store_whole<int16_t>(dtype, n, to);
-    case DType::kI32: return store_whole<int32_t>(dtype, n, to);
-    case DType::kI64: return store_whole<int64_t>(dtype, n, to);
-    case DType::kU4: return store_integer<uint8_t>(dtype, n, to, 0, 15);
-    case DType::kU8: return store_whole<uint8_t>(dtype, n, to);
-    case DType::kU16: return store_whole<uint16_t>(dtype, n, to);
-    case DType::kU32: return store_whole<uint32_t>(dtype, n, to);
-    case DType::kU64: return store_whole<uint64_t>(dtype, n, to);
+    case DType::kI4: return store_integer<int8_t>(dtype, n, to, -8, 7, place);
+    case DType::kI8: return store_whole<int8_t>(dtype, n, to, place);
+    case DType::kI16: return store_whole<int16_t>(dtype, n, to, place);
+    case DType::kI32: return store_whole<int32_t>(dtype, n, to, place);
+    case DType::kI64: return store_whole<int64_t>(dtype, n, to, place);
+    case DType::kU4: return store_integer<uint8_t>(dtype, n, to, 0, 15, place);
+    case DType::kU8: return store_whole<uint8_t>(dtype, n, to, place);
+    case DType::kU16: return store_whole<uint16_t>(dtype, n, to, place);
+    case DType::kU32: return store_whole<uint32_t>(dtype, n, to, place);
+    case DType::kU64: return store_whole<uint64_t>(dtype, n, to, place);
     case DType::kF8E4M3: return write<uint8_t>(to, encode(as_real(n), kE4M3));
     case DType::kF8E5M2: return write<uint8_t>(to, encode(as_real(n), kE5M2));
     case DType::kF16: return write<uint16_t>(to, encode(as_real(n), kHalf));
@@ -263,6 +274,29 @@ void store_element(DType dtype, const Number& n, void* to) {
     case DType::kToken: break;
   }
   no_number(dtype);
+}
+
+bool is_finite(const Number& n) {
+  return n.kind < Number::kReal || (std::isfinite(n.re) && std::isfinite(n.im));
+}
+
+}  // namespace
+
+std::string ElementPlace::text() const {
+  if (sizes.empty()) return "";
+  std::string text;
+  size_t rest = index;
+  for (size_t axis = sizes.size(); axis-- > 0;) {
+    const auto size = static_cast<size_t>(sizes[axis]);
+    text = std::to_string(rest % size) + (text.empty() ? "" : ", ") + text;
+    rest /= size;
+  }
+  return "element (" + text + "): ";
+}
+
+bool store_element(DType dtype, const Number& number, void* to, const ElementPlace& place) {
+  store_any(dtype, number, to, place);
+  return !is_finite(number) || is_finite(load_element(dtype, to));
 }
 
 }  // namespace tracefire::python

@@ -20,8 +20,18 @@ std::optional<Number> number_of(nb::handle value);
 nb::object to_python(const Number& number);
 
 Number load_element(DType dtype, const void* from);
-/// Throws kBadAttribute where an integer type cannot hold the number. Reals are cut towards zero
-/// for integer types and rounded to nearest even for floating ones.
-void store_element(DType dtype, const Number& number, void* to);
+
+/// Where an element lies, for messages.
+struct ElementPlace {
+  const std::vector<int64_t>& sizes;
+  size_t index;  ///< in row-major order
+
+  std::string text() const;  ///< "element (1, 2): "; "" of a scalar
+};
+
+/// Throws kBadAttribute where an integer type cannot hold the number, also for a fraction. Reals
+/// are rounded to nearest even for floating types; false where a finite one did not fit and became
+/// infinite, or NaN where the type has no infinity.
+bool store_element(DType dtype, const Number& number, void* to, const ElementPlace& place);
 
 }  // namespace tracefire::python

@@ -52,7 +52,7 @@ bool is_framework(nb::handle frame) {
   if (!globals.is_valid()) throw nb::python_error();
   nb::handle name = PyDict_GetItemString(globals.ptr(), "__name__");
   if (!name.is_valid() || !nb::isinstance<nb::str>(name)) return false;
-  const auto text = nb::cast<std::string>(name);
+  const auto text = shown_text(name);
   const std::string_view package = std::string_view(text).substr(0, text.find('.'));
   for (std::string_view known : kPackages) {
     if (package == known) return true;
@@ -70,7 +70,7 @@ const char* user_file_of(nb::handle frame) {
     if (!is_framework(frame)) {
       nb::object name = nb::steal(PyObject_GetAttr(code.ptr(), names().file));
       if (!name.is_valid()) throw nb::python_error();
-      file = interned(nb::cast<std::string>(name));
+      file = interned(shown_text(name));
     }
     PyObject* key = code.ptr();
     found = codes().emplace(key, CodeInfo{std::move(code), file}).first;

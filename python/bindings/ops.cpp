@@ -55,10 +55,7 @@ std::optional<AttrValue> convert_attr(std::string_view type, nb::handle value) {
       return PyFloat_AsDouble(number.ptr());
     }
   } else if (type == "text") {
-    if (PyUnicode_Check(object)) return nb::cast<std::string>(value);
-    if (PyBytes_Check(object)) {
-      return std::string(PyBytes_AsString(object), static_cast<size_t>(PyBytes_Size(object)));
-    }
+    if (PyUnicode_Check(object) || PyBytes_Check(object)) return text_of(value);
   } else if (type == "dtype") {
     return dtype_of(value);
   } else if (type == "ints") {
@@ -82,7 +79,7 @@ const OpSpec::AttrSpec& find_attr(const Op& op, PyObject* name) {
   for (size_t i = 0; i < op.attr_names.size(); ++i) {
     if (op.attr_names[i] == name) return op.spec->attrs[i];
   }
-  const auto text = nb::cast<std::string>(nb::handle(name));
+  const auto text = shown_text(nb::handle(name));
   std::vector<std::string> names;
   std::string all;
   for (const auto& attr : op.spec->attrs) {
@@ -177,7 +174,7 @@ std::string python_text(const AttrValue& value) {
     object = shape_tuple(Shape::of(*ints));
   }
   if (const auto* shape = std::get_if<Shape>(&value)) object = shape_tuple(*shape);
-  return nb::cast<std::string>(nb::repr(object));
+  return shown_text(nb::repr(object));
 }
 
 /// "name(x, y, /, *, axes, keepdims=False)".

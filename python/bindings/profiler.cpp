@@ -85,16 +85,9 @@ void bind_profile(nb::module_& m) {
       .def("__exit__", [](Scope& self, nb::args) { self.exit(); });
 }
 
-std::string bytes_of(nb::handle value) {
-  if (PyBytes_Check(value.ptr())) {
-    return {PyBytes_AsString(value.ptr()), static_cast<size_t>(PyBytes_Size(value.ptr()))};
-  }
-  return str_of(value);
-}
-
 std::vector<std::string> texts_of(nb::handle values) {
   std::vector<std::string> out;
-  for (nb::handle value : values) out.push_back(bytes_of(value));
+  for (nb::handle value : values) out.push_back(text_of(value));
   return out;
 }
 
@@ -145,7 +138,7 @@ void bind_writer(nb::module_& m) {
           [](FileWriter& w, const std::string& tag, nb::handle texts,
              const std::vector<int64_t>& shape, int64_t step, const std::string& plugin,
              nb::handle content, int data_class) {
-            w.write(tag, texts_of(texts), shape, step, plugin, bytes_of(content),
+            w.write(tag, texts_of(texts), shape, step, plugin, text_of(content),
                     static_cast<summary::DataClass>(data_class));
           },
           nb::arg("tag"), nb::arg("texts"), nb::arg("shape"), nb::arg("step"), nb::arg("plugin"),

@@ -14,7 +14,7 @@ bool is_python(nb::handle value, PyTypeObject& type) {
 }
 
 std::optional<std::string> dtype_text(nb::handle value) {
-  if (nb::isinstance<nb::str>(value)) return nb::cast<std::string>(value);
+  if (nb::isinstance<nb::str>(value)) return text_of(value);
   if (is_python(value, PyBool_Type)) return "bool";
   if (is_python(value, PyLong_Type)) return "int32";
   if (is_python(value, PyFloat_Type)) return "float32";
@@ -24,7 +24,7 @@ std::optional<std::string> dtype_text(nb::handle value) {
   for (const char* attribute : {"name", "__name__"}) {
     if (!nb::hasattr(value, attribute)) continue;
     nb::object name = value.attr(attribute);
-    if (nb::isinstance<nb::str>(name)) return nb::cast<std::string>(name);
+    if (nb::isinstance<nb::str>(name)) return text_of(name);
   }
   return std::nullopt;
 }
@@ -119,9 +119,9 @@ std::string describe(nb::handle value) {
     const auto& tensor = *nb::inst_ptr<Tensor>(value);
     return "Tensor " + std::string(dtype_name(tensor.dtype())) + " " + tensor.shape().str();
   }
-  const std::string type = nb::cast<std::string>(value.type().attr("__name__"));
+  const std::string type = str_of(value.type().attr("__name__"));
   if (PyLong_Check(value.ptr()) || PyFloat_Check(value.ptr()) || PyUnicode_Check(value.ptr())) {
-    std::string text = nb::cast<std::string>(nb::repr(value));
+    std::string text = shown_text(nb::repr(value));
     if (text.size() > 60) text = text.substr(0, 57) + "...";
     return type + " " + text;
   }
@@ -165,7 +165,7 @@ Device device_of(nb::handle value) {
     fail(ErrorCode::kUnknownDevice, "a device is " + describe(value) +
                                         "; expected a name such as '/GPU:0' or '/CPU:0'");
   }
-  return parse_device(nb::cast<std::string>(value));
+  return parse_device(text_of(value));
 }
 
 Shape shape_of(nb::handle value, bool symbols) {

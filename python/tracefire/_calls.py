@@ -91,7 +91,19 @@ def _problem(name, parameters, args, kwargs):
                 return name, happened, " or ".join(_in_words(k) for k in kind.split(" | "))
         elif not optional and not parameter.startswith("*"):
             return name, f"argument {parameter!r} is missing", takes
+    for parameter, value in given.items():
+        if isinstance(value, str) and not value.isascii() and not _is_text(value):
+            happened = f"argument {parameter!r}, {described(value)}, holds half of a surrogate pair"
+            return name, happened, "text that UTF-8 can encode"
     return name, f"it was called with {', '.join(described(v) for v in given.values())}", takes
+
+
+def _is_text(value):
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _fits(value, kind):

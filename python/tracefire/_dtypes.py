@@ -17,6 +17,10 @@ def is_float(dtype):
     return dtype in _FLOATS or dtype == "bfloat16"
 
 
+def is_integer(dtype):
+    return dtype in _SIGNED + _UNSIGNED + ("int4", "uint4")
+
+
 def is_complex(dtype):
     return dtype.startswith("complex")
 

@@ -544,3 +544,9 @@ def test_a_gradient_of_qr_that_is_none_says_so():
 def test_an_einsum_whose_result_cannot_be_is_an_argument_error(subscripts):
     with pytest.raises(errors.InvalidArgumentError, match=r"TF-E\d+\] einsum .*the result has '[zi]', which"):
         ops.einsum(subscripts, np.ones((3, 3)), np.ones((3, 3)))
+
+
+@pytest.mark.parametrize("value", [1.5, -1.5, [1.5, -2.75, 3.0]])
+def test_a_conversion_to_integers_is_a_cast_as_with_other_backends(value):
+    converted = keras.ops.convert_to_tensor(value, dtype="int32")
+    np.testing.assert_array_equal(converted, np.array(value).astype("int32"))

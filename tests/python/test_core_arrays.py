@@ -237,10 +237,10 @@ def test_shapes_of_nested_lists():
 
 
 def test_numbers_that_do_not_fit_are_refused():
-    for value, dtype in [(300, "int8"), (-1, "uint8"), (16, "uint4"), (1e30, "int64"), (2**64, None), (float("nan"), "int32")]:
+    for value, dtype in [(300, "int8"), (-1, "uint8"), (16, "uint4"), (1e30, "int64"), (2**64, None), (float("nan"), "int32"), (-1.9, "int32")]:
         with pytest.raises(ValueError, match="TF-E0103"):
             core.tensor(value, dtype=dtype)
-    assert core.tensor(-1.9, "int32").item() == -1
+    assert core.tensor(-1.0, "int32").item() == -1
     assert core.tensor(2**64 - 1, "uint64").item() == 2**64 - 1
     assert core.tensor(1e19, "uint64").item() == 10**19
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors, variables and shape inference."""
 
+import math
+
 from keras.src import tree
 from keras.src.backend import floatx
 from keras.src.backend.common import KerasVariable
@@ -128,12 +130,19 @@ def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
     if isinstance(x, Tensor):
         return x if dtype is None or dtype == x.dtype else _ops.cast(x, dtype=dtype)
     if isinstance(x, (bool, int, float)):
-        return _core.tensor(x, dtype or _number_type([x]))
+        return _core.tensor(_whole(x, dtype), dtype or _number_type([x]))
     if isinstance(x, (list, tuple)):
         _check_nesting(x, 1, {})
         if _holds_tensors(x):
             return _stack_nested(x, dtype)
     return _from_host(x, dtype)
+
+
+def _whole(number, dtype):
+    """The number without its fraction where `dtype` is an integer type: Keras's conversion is a cast."""
+    if isinstance(number, float) and _dtypes.is_integer(dtype) and math.isfinite(number):
+        return math.trunc(number)
+    return number
 
 
 # Kinds of NumPy arrays that are no tensors.
@@ -168,7 +177,8 @@ def _from_host(x, dtype):
         items = tree.flatten(x)
         if {type(i) for i in items} <= {bool, int, float}:
             # Read by the engine, which says so where a number does not fit.
-            return _core.tensor(x, dtype or _number_type(items))
+            whole = tree.map_structure(lambda i: _whole(i, dtype), x)
+            return _core.tensor(whole, dtype or _number_type(items))
     array = np.asarray(x)
     refuse_kind(array.dtype, "an array that was given as a tensor")
     if dtype is None:
