@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/nvidia/search.h"
+#include "core/base/loader_trap.h"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -107,6 +108,43 @@ TEST_CASE("nvidia: a file that would end or block the loader is never given to i
   CHECK(contains(nvrtc, "libnvrtc.so.13: the file is cut off"));
   CHECK(contains(cublaslt, "libcublasLt.so.13: the file is cut off"));
   CHECK(contains(driver, "libcuda.so.1: it is no regular file"));
+}
+
+TEST_CASE("nvidia: the loader is not asked for a name by which it would find such a file") {
+  std::ifstream whole(tracefire::test::emulator_library(), std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(whole), {}};
+  REQUIRE(bytes.size() > 20000);
+  TempDir dir;
+  dir.write("a/libnvrtc.so.13", bytes.substr(0, 20000));
+  dir.write("b/libnvrtc.so.13", bytes);
+  SearchOptions options = nothing_else();
+  options.loader = true;
+  options.loader_path = dir.path("none") + "::" + dir.path("a") + ":" + dir.path("b");
+  Search search(options);
+  const std::string text = search.open(Library::kNvrtc, 13).status().message();
+  CHECK(contains(text, dir.path("a/libnvrtc.so.13: the file is cut off")));
+
+  // The order of the search: what the loader takes first hides what comes later.
+  const auto trap = [&](const std::string& path, const std::string& cache) {
+    const tracefire::NamedTrap found =
+        tracefire::named_loader_trap("libnvrtc.so.13", path.c_str(), cache.c_str());
+    return found.why == nullptr ? std::string() : std::string(found.path);
+  };
+  const auto cache = [&](const std::string& text) {
+    dir.write("cache", "glibc-ld.so.cache1.1" + text);
+    return dir.path("cache");
+  };
+  const std::string a = dir.path("a/libnvrtc.so.13"), b = dir.path("b/libnvrtc.so.13");
+  const std::string zero(1, '\0'), name = "libnvrtc.so.13" + zero;
+  CHECK(trap(dir.path("b") + ";" + dir.path("a"), "") == "");
+  CHECK(trap(dir.path("a") + ";" + dir.path("b"), "") == a);
+  CHECK(trap("", cache(zero + name + a + zero)) == a);
+  CHECK(trap("", cache(zero + name + b + zero + a + zero)) == "");
+  CHECK(trap("", cache(zero + "/nowhere/" + name + a + zero)) == a);
+  CHECK(trap("", cache(zero + a)) == "");          // a cache that is cut off itself
+  CHECK(trap("", cache("libnvrtc.so.13")) == "");  // and nothing before the name
+  CHECK(trap("", cache("")) == "");
+  CHECK(trap("", dir.path("")) == "");
 }
 
 TEST_CASE("nvidia: a good copy is used although an earlier place holds a damaged one") {

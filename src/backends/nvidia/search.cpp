@@ -174,12 +174,22 @@ bool Search::try_file(Library library, const std::string& origin, const std::str
     record({library, origin, file, Outcome::kStub, ""});
     return false;
   }
-  const char* trap = plain_name ? nullptr : loader_trap(file.c_str());
-  if (trap != nullptr) {
-    record({library, origin, file, Outcome::kUnloadable, file + ": " + trap});
-    return false;
+  // What is in the process already is not looked for.
+  void* handle = plain_name ? dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD) : nullptr;
+  if (handle == nullptr) {
+    NamedTrap trap;
+    if (plain_name) {
+      trap = named_loader_trap(file.c_str(), options_.loader_path.c_str());
+    } else {
+      trap.why = loader_trap(file.c_str());
+    }
+    if (trap.why != nullptr) {
+      const std::string path = plain_name ? trap.path : file;
+      record({library, origin, path, Outcome::kUnloadable, path + ": " + trap.why});
+      return false;
+    }
+    handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   }
-  void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* words = dlerror();
     const std::string text = words == nullptr ? "" : words;

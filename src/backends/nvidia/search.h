@@ -29,6 +29,7 @@ struct SearchOptions {
   std::vector<std::string> toolkit_roots;  ///< CUDA_HOME, CUDA_PATH, /usr/local/cuda*
   std::vector<std::string> driver_dirs;  ///< where drivers install libcuda outside the loader path
   bool loader = true;                    ///< ask the system's loader by plain name
+  std::string loader_path;               ///< where it goes first: LD_LIBRARY_PATH
 
   /// The options of this process: environment, virtual environments, the folders near the
   /// executable and near libtracefire.so, and what add_python_roots() was given.

@@ -123,7 +123,8 @@ SearchOptions SearchOptions::from_environment() {
     append_own_packages(options.python_roots, self.dli_fname);
   }
   append_near_executable(options.python_roots);
-  append_list(options.path_dirs, environment("LD_LIBRARY_PATH"));
+  options.loader_path = environment("LD_LIBRARY_PATH");
+  append_list(options.path_dirs, options.loader_path);
   if (const std::string conda = environment("CONDA_PREFIX"); !conda.empty()) {
     append(options.path_dirs, conda + "/lib");
   }

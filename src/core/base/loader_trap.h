@@ -3,10 +3,13 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 namespace tracefire {
@@ -40,6 +43,75 @@ inline const char* loader_trap(const char* path) {
     }
   }
   close(file);
+  return trap;
+}
+
+/// A file that dlopen() of a plain name must not meet, and why.
+struct NamedTrap {
+  const char* why = nullptr;  ///< null: there is none
+  char path[4096] = "";
+};
+
+namespace loader_trap_detail {
+
+/// Looks at `path`. True where the search ends there: at a trap, or at what the loader would take.
+inline bool ends_search(const char* path, NamedTrap* trap) {
+  if (access(path, F_OK) != 0) return false;
+  trap->why = loader_trap(path);
+  if (trap->why == nullptr) return true;
+  snprintf(trap->path, sizeof(trap->path), "%s", path);
+  return true;
+}
+
+/// The files of that name in the loader's cache, whose strings end in a zero byte.
+inline bool ends_in_cache(const char* cache, const char* name, NamedTrap* trap) {
+  const int file = open(cache, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return false;
+  struct stat info {};
+  const bool usable = fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0;
+  const auto size = static_cast<size_t>(info.st_size);
+  void* memory = usable ? mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;
+  close(file);
+  if (memory == MAP_FAILED) return false;
+  const char* const begin = static_cast<const char*>(memory);
+  const char* const end = begin + size;
+  const size_t length = strlen(name) + 1;
+  bool ended = false;
+  for (const char* at = begin; !ended && at < end;) {
+    at = static_cast<const char*>(memmem(at, static_cast<size_t>(end - at), name, length));
+    if (at == nullptr) break;
+    const char* start = at;
+    while (start > begin && start[-1] != '\0') --start;
+    if (start < at && *start == '/' && at[-1] == '/') ended = ends_search(start, trap);
+    at += length;
+  }
+  munmap(memory, size);
+  return ended;
+}
+
+}  // namespace loader_trap_detail
+
+/// The trap that dlopen(name) of a plain name would step into, going where the loader goes: what is
+/// loaded already, LD_LIBRARY_PATH, the cache, the system's folders. Allocates nothing.
+inline NamedTrap named_loader_trap(const char* name, const char* library_path,
+                                   const char* cache = "/etc/ld.so.cache") {
+  using namespace loader_trap_detail;
+  NamedTrap trap;
+  char path[4096];
+  for (const char* list = library_path; list != nullptr && *list != '\0';) {
+    const size_t length = strcspn(list, ":;");
+    if (length > 0) {
+      const int written =
+          snprintf(path, sizeof(path), "%.*s/%s", static_cast<int>(length), list, name);
+      if (written < static_cast<int>(sizeof(path)) && ends_search(path, &trap)) return trap;
+    }
+    list += length + (list[length] != '\0');
+  }
+  if (ends_in_cache(cache, name, &trap)) return trap;
+  for (const char* folder : {"/lib64", "/usr/lib64", "/lib", "/usr/lib"}) {
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    if (ends_search(path, &trap)) return trap;
+  }
   return trap;
 }
 

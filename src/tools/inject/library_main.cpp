@@ -357,8 +357,14 @@ void* open_cupti(int major, TraceFacts* facts) {
   dl_iterate_phdr(&look_at_loaded, &loaded);
   char path[8192];
   const auto attempt = [&](const char* file) -> void* {
-    if (strchr(file, '/') != nullptr && loader_trap(file) != nullptr) return nullptr;
-    void* handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    const bool plain_name = strchr(file, '/') == nullptr;
+    void* handle = plain_name ? dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD) : nullptr;
+    if (handle == nullptr) {
+      const char* trap = plain_name ? named_loader_trap(file, getenv("LD_LIBRARY_PATH")).why
+                                    : loader_trap(file);
+      if (trap != nullptr) return nullptr;
+      handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    }
     if (handle != nullptr) copy_text(facts->library, sizeof(facts->library), file);
     return handle;
   };

@@ -57,6 +57,7 @@ nvidia::SearchOptions search_options(const Survey& survey) {
   // The loader itself looks into LD_LIBRARY_PATH, whoever may write there.
   bool all_trusted = options.path_dirs.size() == survey.machine.ld_dirs.size();
   options.loader = ::geteuid() != 0 || all_trusted;
+  if (const char* path = std::getenv("LD_LIBRARY_PATH")) options.loader_path = path;
   return options;
 }
 
