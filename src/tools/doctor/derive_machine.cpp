@@ -17,12 +17,20 @@ void gpu_facts(const Machine& m, const Data& data, Facts* f) {
   std::vector<std::string> names;
   int before_turing = 0, blackwell = 0, data_center = 0;
   for (const Gpu& gpu : m.gpus) {
+    if (gpu.unlisted) {
+      std::string what = gpu.name.empty() ? "An NVIDIA GPU" : gpu.name;
+      f->set("gpu.unlisted", gpu.pci_address,
+             what + (gpu.capability.empty() ? "" : " (compute capability " + gpu.capability + ")") +
+                 " is on the PCI bus at " + gpu.pci_address + ", and nvidia-smi does not list it.");
+      continue;
+    }
     std::string name = gpu.name.empty() ? "the NVIDIA GPU at " + gpu.pci_address : gpu.name;
     names.push_back(name);
     if (!gpu.capability.empty() && compare_versions(gpu.capability, "7.5") < 0) ++before_turing;
     if (!gpu.capability.empty() && compare_versions(gpu.capability, "10.0") >= 0) ++blackwell;
     if (data.data_center(gpu.name)) ++data_center;
   }
+  const size_t count = names.size();
   if (names.empty()) names.push_back("the GPU");
   f->set("gpu.name", names[0],
          m.gpus.empty() ? ""
@@ -30,7 +38,7 @@ void gpu_facts(const Machine& m, const Data& data, Facts* f) {
                               (m.gpus[0].capability.empty()
                                    ? "."
                                    : ", compute capability " + m.gpus[0].capability + "."));
-  f->set("gpu.count", std::to_string(m.gpus.size()));
+  f->set("gpu.count", std::to_string(count));
   if (!m.gpus.empty() && !m.gpus[0].capability.empty()) {
     f->set("gpu.cc", m.gpus[0].capability);
     f->set("gpu.arch", data.arch(m.gpus[0].capability));
@@ -38,7 +46,7 @@ void gpu_facts(const Machine& m, const Data& data, Facts* f) {
   f->flag("gpu.blackwell", blackwell > 0,
           "The GPU " + names[0] + " is of the Blackwell generation.");
   f->flag("gpu.before_turing", before_turing > 0);
-  f->flag("gpu.data_center", data_center > 0 && data_center == static_cast<int>(m.gpus.size()));
+  f->flag("gpu.data_center", data_center > 0 && data_center == static_cast<int>(count));
   f->flag(
       "gpu.pci", !m.gpus.empty() && !m.gpus[0].pci_address.empty(),
       m.gpus.empty() ? "" : "An NVIDIA GPU is on the PCI bus at " + m.gpus[0].pci_address + ".");
@@ -259,6 +267,11 @@ void node_facts(const Root& root, const Machine& m, Facts* f) {
 void container_facts(const Root& root, const Machine& m, Facts* f) {
   f->set("container", m.container, m.container_proof);
   f->flag("wsl", m.wsl, "The kernel is Microsoft's (WSL).");
+  // WSL 2 has a kernel of its own, "5.15.90.1-microsoft-standard-WSL2".
+  f->flag("wsl.one", m.kernel.rfind("4.4.", 0) == 0 && contains(m.kernel, "-Microsoft"),
+          "The kernel " + m.kernel + " is the one of WSL 1.");
+  const std::string distribution = m.variable("WSL_DISTRO_NAME");
+  f->set("wsl.name", distribution.empty() ? "DISTRIBUTION" : distribution);
   f->set("platform", m.platform);
   f->set("arch", m.arch);
   f->flag("musl",

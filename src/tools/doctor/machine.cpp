@@ -329,7 +329,14 @@ void join_gpus(const Data& data, Machine* m) {
           lower(candidate.pci_address).substr(candidate.pci_address.size() - 10) ==
               bus.substr(bus.size() - 10))
         gpu = &candidate;
-    if (gpu == nullptr && i < m->gpus.size()) gpu = &m->gpus[i];
+    // Without an address: the first GPU that may be it.
+    for (Gpu& candidate : m->gpus)
+      if (gpu == nullptr && bus.empty() && candidate.measured.empty() &&
+          (candidate.name.empty() || row["name"].empty() || candidate.name == row["name"]) &&
+          (candidate.capability.empty() || !is_version(row["compute_cap"]) ||
+           candidate.capability == row["compute_cap"]))
+        gpu = &candidate;
+    if (gpu == nullptr && i < m->gpus.size() && m->gpus[i].measured.empty()) gpu = &m->gpus[i];
     if (gpu == nullptr) gpu = &m->gpus.emplace_back();
     gpu->measured = row;
     if (!row["name"].empty()) gpu->name = row["name"];
@@ -339,8 +346,13 @@ void join_gpus(const Data& data, Machine* m) {
     if (i >= m->gpus.size()) m->gpus.emplace_back();
     if (m->gpus[i].name.empty()) m->gpus[i].name = m->smi_list.gpu_names[i];
   }
-  for (Gpu& gpu : m->gpus)
+  for (Gpu& gpu : m->gpus) {
     if (gpu.capability.empty()) gpu.capability = data.capability_of_name(gpu.name);
+    gpu.unlisted = !m->smi_rows.empty() && gpu.measured.empty();
+  }
+  // What the driver does not list says nothing of what frameworks see.
+  std::stable_partition(m->gpus.begin(), m->gpus.end(),
+                        [](const Gpu& gpu) { return !gpu.unlisted; });
   if (m->module_version.empty() && !m->smi_rows.empty()) {
     m->module_version = m->smi_rows[0]["driver_version"];
   }

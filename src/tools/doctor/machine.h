@@ -20,6 +20,7 @@ struct Gpu {
   std::string name, pci_address, pci_device, capability;
   std::string driver;  ///< kernel driver that holds it, "" where nothing tells
   SmiRow measured;     ///< a row of the query table, empty where it was not measured
+  bool unlisted = false;  ///< nvidia-smi lists others and not this one: frameworks do not see it
 };
 
 /// A file of the driver's user-space part.

@@ -36,7 +36,7 @@ std::string words_for(const std::string& kind, const Facts& facts) {
            ", for which it has no code)";
   if (kind == "native-windows" || kind == "jax-windows")
     return "the system (native Windows, where it has no GPU support)";
-  if (kind == "apple") return "the system (macOS, where it has no GPU support of its own)";
+  if (kind == "apple") return "the system (macOS, for which there is no CUDA)";
   if (kind == "rocm") return "the GPU (AMD's; the build is for NVIDIA's)";
   if (kind == "aarch64-cpu-wheel")
     return "the processor (aarch64, for which the wheel is built without CUDA)";

@@ -58,6 +58,21 @@ std::string verdict_of(const std::vector<Finding>& findings, const Survey& surve
   return verdict;
 }
 
+/// A fix that installs what no release for this Python has says how to get one that has.
+void add_newer_python(const Facts& facts, const std::string& framework, Finding* finding) {
+  if (!facts.has("fw.python_old") || compare_versions(facts.get("env.minor"), "3.9") >= 0 ||
+      contains(finding->fix, "-m venv"))
+    return;
+  bool installs = false;
+  for (const char* what : {"[and-cuda]", "jax[cuda", "download.pytorch.org/whl/cu12"})
+    installs |= contains(finding->fix, what);
+  if (!installs) return;
+  finding->fix += " (Python " + facts.get("env.minor") +
+                  " has no such release: first make an environment with a newer one, python3.12 "
+                  "-m venv ~/" +
+                  framework + "-env, and take ~/" + framework + "-env/bin/python in its place.)";
+}
+
 std::string summary_of(const Survey& survey, const std::vector<Finding>& findings,
                        const std::string& verdict) {
   const Finding* first = findings.empty() || !findings[0].fault() ? nullptr : &findings[0];
@@ -75,6 +90,8 @@ std::string summary_of(const Survey& survey, const std::vector<Finding>& finding
   if (verdict == "cpu-only" && survey.facts.has("gpu.amd"))
     return "The GPU is AMD's, and no framework that is built for it (ROCm) was found, so "
            "everything runs on the CPU; nothing is at fault.";
+  if (verdict == "cpu-only" && survey.machine.platform == "darwin")
+    return "There is no CUDA for macOS, so nothing runs on an NVIDIA GPU; nothing is at fault.";
   if (verdict == "cpu-only")
     return "No NVIDIA GPU was found, so everything runs on the CPU; nothing is at fault.";
   std::string ready;
@@ -167,11 +184,14 @@ Report make_report(const Root& root, const Data& data, const Survey& survey,
       facts.set("fw.install", install_words(framework.id));
       if (std::string newest = env_facts.get("old." + framework.id); !newest.empty())
         facts.set("fw.python_old", newest, env_facts.evidence("old." + framework.id));
-      bool asked =
-          question.framework.empty() || question.framework == framework.id ||
-          (question.framework == "keras" && framework.id == env_facts.get("keras.backend"));
-      found(apply_rules(data, "framework", facts, surveyed.env.prefix, framework.id),
-            counts && asked);
+      // Where no backend is named, the program takes one of those that are there.
+      const char* backend = env_facts.has("keras.unset") ? "keras.other" : "keras.backend";
+      bool asked = question.framework.empty() || question.framework == framework.id ||
+                   (question.framework == "keras" && framework.id == env_facts.get(backend));
+      std::vector<Finding> more =
+          apply_rules(data, "framework", facts, surveyed.env.prefix, framework.id);
+      for (Finding& finding : more) add_newer_python(facts, framework.id, &finding);
+      found(std::move(more), counts && asked);
     }
   }
   // Where the device layer has a known fault, a trial that fails is its consequence.

@@ -9,6 +9,14 @@ namespace tracefire::doctor {
 
 namespace {
 
+/// The GPUs that the driver lists.
+std::vector<size_t> listed(const Machine& m) {
+  std::vector<size_t> out;
+  for (size_t i = 0; i < m.gpus.size(); ++i)
+    if (!m.gpus[i].unlisted) out.push_back(i);
+  return out;
+}
+
 std::string number_of(const Machine& m, size_t i) {
   std::string index = cell(m.gpus[i].measured, "index");
   return index.empty() ? std::to_string(i) : index;
@@ -30,12 +38,13 @@ struct Named {
 Named by_number(const Machine& m, std::string_view digits) {
   Named out;
   while (digits.size() > 1 && digits[0] == '0') digits.remove_prefix(1);
-  for (size_t i = 0; i < m.gpus.size(); ++i)
+  const std::vector<size_t> all = listed(m);
+  for (size_t i : all)
     if (number_of(m, i) == digits) out.gpus.push_back(i);
   // Instances of MIG are numbered too, and a machine without a list may have more than it shows.
-  if (out.gpus.empty() && !m.gpus.empty() && m.smi_list.mig_uuids.empty())
-    out.fault = "but the machine has only " + std::to_string(m.gpus.size()) + " GPU" +
-                (m.gpus.size() == 1 ? " (number 0)" : "s (numbered from 0)");
+  if (out.gpus.empty() && !all.empty() && m.smi_list.mig_uuids.empty())
+    out.fault = "but the machine has only " + std::to_string(all.size()) + " GPU" +
+                (all.size() == 1 ? " (number 0)" : "s (numbered from 0)");
   return out;
 }
 
@@ -46,8 +55,9 @@ Named by_uuid(const Machine& m, const std::string& item) {
     out.fault = "which is no UUID of a GPU";
     return out;
   }
-  bool known = !m.gpus.empty();
-  for (size_t i = 0; i < m.gpus.size(); ++i) {
+  const std::vector<size_t> all = listed(m);
+  bool known = !all.empty();
+  for (size_t i : all) {
     std::string uuid = lower(uuid_of(m, i));
     known &= !uuid.empty();
     if (uuid.rfind("gpu-" + id, 0) == 0) out.gpus.push_back(i);
@@ -89,7 +99,7 @@ VisibleDevices visible_devices(const Machine& m) {
   auto it = m.env.find("CUDA_VISIBLE_DEVICES");
   out.set = it != m.env.end();
   if (!out.set) {
-    for (size_t i = 0; i < m.gpus.size(); ++i) out.gpus.push_back(i);
+    out.gpus = listed(m);
     return out;
   }
   const std::string value(trim(it->second));
@@ -124,7 +134,9 @@ VisibleDevices visible_devices(const Machine& m) {
 std::vector<Gpu> visible_gpus(const Machine& machine) {
   std::vector<Gpu> out;
   for (size_t i : visible_devices(machine).gpus) out.push_back(machine.gpus[i]);
-  return out.empty() ? machine.gpus : out;
+  if (!out.empty()) return out;
+  for (size_t i : listed(machine)) out.push_back(machine.gpus[i]);
+  return out;
 }
 
 }  // namespace tracefire::doctor
