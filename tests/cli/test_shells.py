@@ -63,6 +63,48 @@ def test_bash_offers_every_option_of_every_command(cli, complete):
         assert set(complete(command, "--")) == wanted
 
 
+LINKED = ("doctor", "monitor", "prove")
+CALLED = """
+set -u
+source "$1"; shift
+COMP_WORDS=("$@"); COMP_CWORD=$(( ${#COMP_WORDS[@]} - 1 ))
+COMP_LINE="$*"; COMP_POINT=${#COMP_LINE}
+eval "$(complete -p "$1" | sed -n 's/.*-F \\([a-z_]*\\) .*/\\1/p')"
+printf '%s\n' "${COMPREPLY[@]}"
+"""
+
+
+@pytest.mark.parametrize("command", LINKED)
+def test_a_link_to_a_command_is_completed_as_the_command(cli, complete, tmp_path, command):
+    cli("--write-manual", tmp_path)
+    own = tmp_path / "bash-completion" / "completions" / f"tracefire-{command}"
+    for words in (["--"], ["--j"], ["--color", ""], [""]):
+        done = subprocess.run(
+            ["bash", "--norc", "-c", CALLED, "bash", own, f"tracefire-{command}", *words],
+            capture_output=True, text=True, timeout=30, cwd=tmp_path, env=cli.env,
+        )  # fmt: skip
+        assert done.stderr == "" and done.returncode == 0
+        assert [w for w in done.stdout.split("\n") if w] == complete(command, *words)
+
+
+@pytest.mark.parametrize("command", LINKED)
+def test_fish_completes_links_to_commands(cli, tmp_path, command):
+    if not shutil.which("fish"):
+        pytest.skip("no fish here")
+    cli("--write-manual", tmp_path)
+    own = tmp_path / "fish" / "vendor_completions.d" / f"tracefire-{command}.fish"
+
+    def offered(line):
+        done = subprocess.run(
+            ["fish", "-N", "-c", f"source {own}; complete -C '{line}'"],
+            capture_output=True, text=True, timeout=30, env=cli.env,
+        )  # fmt: skip
+        return {entry.split("\t")[0] for entry in done.stdout.splitlines()}
+
+    assert "--json" in offered(f"tracefire-{command} --")
+    assert offered(f"tracefire-{command} --") == offered(f"tracefire {command} --")
+
+
 def test_bash_offers_files_with_blanks(complete, tmp_path):
     (tmp_path / "a folder").mkdir()
     assert complete("--write-manual", "a") == ["a folder"]

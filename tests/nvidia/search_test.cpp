@@ -114,35 +114,35 @@ TEST_CASE("nvidia: the loader is not asked for a name by which it would find suc
   std::ifstream whole(tracefire::test::emulator_library(), std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(whole), {}};
   REQUIRE(bytes.size() > 20000);
-  TempDir dir;
-  dir.write("a/libnvrtc.so.13", bytes.substr(0, 20000));
-  dir.write("b/libnvrtc.so.13", bytes);
+  TempDir dir;  // of a library that no other test loads: what is there already is not looked for
+  dir.write("a/libnccl.so.2", bytes.substr(0, 20000));
+  dir.write("b/libnccl.so.2", bytes);
   SearchOptions options = nothing_else();
   options.loader = true;
   options.loader_path = dir.path("none") + "::" + dir.path("a") + ":" + dir.path("b");
   Search search(options);
-  const std::string text = search.open(Library::kNvrtc, 13).status().message();
-  CHECK(contains(text, dir.path("a/libnvrtc.so.13: the file is cut off")));
+  const std::string text = search.open(Library::kNccl, 13).status().message();
+  CHECK(contains(text, dir.path("a/libnccl.so.2: the file is cut off")));
 
   // The order of the search: what the loader takes first hides what comes later.
   const auto trap = [&](const std::string& path, const std::string& cache) {
     const tracefire::NamedTrap found =
-        tracefire::named_loader_trap("libnvrtc.so.13", path.c_str(), cache.c_str());
+        tracefire::named_loader_trap("libnccl.so.2", path.c_str(), cache.c_str());
     return found.why == nullptr ? std::string() : std::string(found.path);
   };
   const auto cache = [&](const std::string& text) {
     dir.write("cache", "glibc-ld.so.cache1.1" + text);
     return dir.path("cache");
   };
-  const std::string a = dir.path("a/libnvrtc.so.13"), b = dir.path("b/libnvrtc.so.13");
-  const std::string zero(1, '\0'), name = "libnvrtc.so.13" + zero;
+  const std::string a = dir.path("a/libnccl.so.2"), b = dir.path("b/libnccl.so.2");
+  const std::string zero(1, '\0'), name = "libnccl.so.2" + zero;
   CHECK(trap(dir.path("b") + ";" + dir.path("a"), "") == "");
   CHECK(trap(dir.path("a") + ";" + dir.path("b"), "") == a);
   CHECK(trap("", cache(zero + name + a + zero)) == a);
   CHECK(trap("", cache(zero + name + b + zero + a + zero)) == "");
   CHECK(trap("", cache(zero + "/nowhere/" + name + a + zero)) == a);
   CHECK(trap("", cache(zero + a)) == "");          // a cache that is cut off itself
-  CHECK(trap("", cache("libnvrtc.so.13")) == "");  // and nothing before the name
+  CHECK(trap("", cache("libnccl.so.2")) == "");  // and nothing before the name
   CHECK(trap("", cache("")) == "");
   CHECK(trap("", dir.path("")) == "");
 }

@@ -55,7 +55,7 @@ int see(const Options& options, const Console& console, CheckResult* result) {
   }
   for (const doctor::ProductTrial& product : products) {
     result->products.push_back({product.framework, product.device, "", product.problem,
-                                product.flops_per_second, peak_of(product.device)});
+                                product.flops_per_second, 0});
   }
   return status;
 }
@@ -91,6 +91,9 @@ void observe(const Options& options, const Context& context, CheckResult* result
     if (!options.quiet) context.console.say("2 of 3: computing a matrix product of 5000 x 5000");
     result->products.insert(result->products.begin(), try_matmul_apart(context.build.version));
   }
+  // Asking for peaks starts the driver here, after which no child of this process could use it.
+  for (MatmulTrial& trial : result->products)
+    if (trial.peak <= 0 && trial.problem.empty()) trial.peak = peak_of(trial.device);
 }
 
 double known(const monitor::Reading& reading) { return reading.ok() ? reading.value : -1; }

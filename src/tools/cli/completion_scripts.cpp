@@ -29,6 +29,13 @@ std::vector<std::string> command_names(const Manual& manual) {
   return names;
 }
 
+/// The names of links by which commands are called, too.
+std::string called_names(const Manual& manual) {
+  std::vector<std::string> names;
+  for (const std::string& name : linked_commands(manual)) names.push_back("tracefire-" + name);
+  return joined(names);
+}
+
 /// The commands that run a program, which stands after `--`.
 std::vector<std::string> runners(const Manual& manual) {
   std::vector<std::string> names;
@@ -132,7 +139,15 @@ _tracefire() {
   return 0
 }
 complete -F _tracefire tracefire
-)";
+# tracefire-doctor is `tracefire doctor`.
+_tracefire_named() {
+  COMP_WORDS=(tracefire "${COMP_WORDS[0]##*tracefire-}" "${COMP_WORDS[@]:1}")
+  COMP_CWORD=$((COMP_CWORD + 1))
+  COMP_LINE=${COMP_LINE/tracefire-/tracefire }
+  _tracefire
+}
+complete -F _tracefire_named )" +
+         called_names(manual) + "\n";
 }
 
 // ---- zsh ----
@@ -185,7 +200,12 @@ std::string zsh_script(const Manual& manual) {
     commands += "    '" + page.name + ":" + quoted(page.summary, ":") + "'\n";
     cases += "    " + page.name + ")\n      _arguments -s" + zsh_options(page) + " ;;\n";
   }
-  return "#compdef tracefire\n# Made by `tracefire completion zsh`.\n_tracefire() {\n"
+  return "#compdef tracefire " + called_names(manual) +
+         "\n# Made by `tracefire completion zsh`.\n_tracefire() {\n"
+         // tracefire-doctor is `tracefire doctor`.
+         "  if [[ $service == tracefire-* ]]; then\n"
+         "    words=(tracefire ${service#tracefire-} \"${(@)words[2,-1]}\"); (( CURRENT++ ))\n"
+         "  fi\n"
          "  local curcontext=$curcontext state line\n  local -a subcommands=(\n" +
          commands + "  )\n  _arguments -C" + zsh_options(manual.program) +
          " \\\n      '1:command:->command' '*::argument:->argument'\n  case $state in\n"
@@ -200,8 +220,8 @@ std::string zsh_script(const Manual& manual) {
          cases +
          "    esac ;;\n  esac\n}\n"
          "if [[ $funcstack[1] == _tracefire ]]; then _tracefire \"$@\"; else compdef _tracefire "
-         "tracefire; "
-         "fi\n";
+         "tracefire " +
+         called_names(manual) + "; fi\n";
 }
 
 // ---- fish ----
@@ -245,6 +265,9 @@ std::string fish_script(const Manual& manual) {
            quoted(page.summary, "\\") + "'\n";
   }
   for (const CommandPage* page : pages_of(manual)) out += fish_options(*page);
+  for (const std::string& name : linked_commands(manual)) {
+    out += "complete -c tracefire-" + name + " -w 'tracefire " + name + "'\n";
+  }
   return out;
 }
 

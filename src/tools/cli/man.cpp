@@ -119,6 +119,15 @@ void write_manual(const Manual& manual, const std::string& folder) {
     write_page(share / "man/man1" / (page_name(command) + ".1"), man_page(manual, command));
   }
   write_page(share / "bash-completion/completions/tracefire", completion_script(manual, "bash"));
+  // Shells look for a file of the name that was called.
+  for (const std::string& name : linked_commands(manual)) {
+    write_page(share / "bash-completion/completions" / ("tracefire-" + name),
+               "# bash completion for tracefire-" + name + ", which is `tracefire " + name +
+                   "`.\n. \"${BASH_SOURCE[0]%/*}/tracefire\"\n");
+    write_page(share / "fish/vendor_completions.d" / ("tracefire-" + name + ".fish"),
+               "# tracefire-" + name + " is `tracefire " + name +
+                   "`.\nsource (status dirname)/tracefire.fish\n");
+  }
   write_page(share / "zsh/site-functions/_tracefire", completion_script(manual, "zsh"));
   write_page(share / "fish/vendor_completions.d/tracefire.fish", completion_script(manual, "fish"));
 }

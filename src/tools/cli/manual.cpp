@@ -117,6 +117,14 @@ bool CommandPage::runs_a_program() const {
                      [](const OptionPage& option) { return option.program(); });
 }
 
+std::vector<std::string> linked_commands(const Manual& manual) {
+  std::vector<std::string> names;
+  for (const char* name : {"doctor", "monitor", "prove"}) {
+    if (manual.find(name) != nullptr) names.push_back(name);
+  }
+  return names;
+}
+
 const CommandPage* Manual::find(std::string_view name) const {
   if (name.empty()) return &program;
   for (const CommandPage& page : commands) {

@@ -75,6 +75,9 @@ std::vector<std::string> option_groups(const CommandPage& page);
 /// Reads the options out of the parser's tree.
 Manual describe(const CLI::App& app, const std::vector<Command>& commands, std::string version);
 
+/// Commands that installations call by links, too: tracefire-doctor is `tracefire doctor`.
+std::vector<std::string> linked_commands(const Manual& manual);
+
 /// "tracefire devices [--json] [--libraries] …".
 std::string usage_line(const CommandPage& page);
 /// Text of --help.

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -89,12 +90,23 @@ CUresult enqueue(CUstream handle, Op op) {
 void* as_host(CUdeviceptr pointer) { return reinterpret_cast<void*>(pointer); }
 
 // --- devices
-CUresult emu_cuInit(unsigned) { return static_cast<CUresult>(setting("TF_EMU_INIT", 0)); }
+/// A process that was forked after cuInit cannot use CUDA, as with the driver.
+bool forked_since_start() {
+  static std::atomic<pid_t> started{0};
+  pid_t by = 0;
+  return !started.compare_exchange_strong(by, getpid()) && by != getpid();
+}
+
+CUresult emu_cuInit(unsigned) {
+  if (forked_since_start()) return CUDA_ERROR_NOT_INITIALIZED;
+  return static_cast<CUresult>(setting("TF_EMU_INIT", 0));
+}
 CUresult emu_cuDeviceGetCount(int* count) {
   *count = static_cast<int>(setting("TF_EMU_GPUS", 1));
   return CUDA_SUCCESS;
 }
 CUresult emu_cuDeviceGet(CUdevice* device, int index) {
+  if (forked_since_start()) return CUDA_ERROR_NOT_INITIALIZED;
   *device = index;
   return index < setting("TF_EMU_GPUS", 1) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
