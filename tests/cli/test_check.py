@@ -99,7 +99,7 @@ def test_where_the_page_cannot_be_written_nothing_is_run(cli, tmp_path):
 
 def test_the_gpus_are_watched_while_the_program_runs(cli, tmp_path):
     path = tmp_path / "page.html"
-    words = [FAST, "--json", "--quiet", "--html", path, "--", "sleep", "1.5"]
+    words = [FAST, "--json", "--quiet", "--html", path, "--", "sleep", "4"]
     document = json.loads(cli("check", *words, env=cli.nvml).out)
     assert not list(errors(document, SCHEMAS["tracefire.check/1"]))
     assert document["monitor_problem"] is None

@@ -144,7 +144,7 @@ def interrupted_after(lines, *words, pause=0.2):
     talk = [process.stderr.readline() for _ in range(lines)]
     time.sleep(pause)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     return process.returncode, out, "".join(talk) + err
 
 

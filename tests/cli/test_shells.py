@@ -168,8 +168,10 @@ def test_zsh_offers_commands_options_and_values(cli, tmp_path):
         f"zpty -w z 'PS1=; fpath=({tmp_path} $fpath); autoload -Uz compinit; compinit -u -D; setopt no_list_beep'\n"
         "sleep 1\n"
         "zpty -w -n z $'tracefire devices --\\t\\t'\n"
-        "sleep 1\n"
-        "zpty -r z text '*' ; while zpty -r -t z more; do text+=$more; done\n"
+        "for i in {1..40}; do\n"
+        "  sleep 0.25; while zpty -r -t z more; do text+=$more; done\n"
+        "  [[ $text == *--json*  && $text == *--libraries* && $text == *--color* ]] && break\n"
+        "done\n"
         "print -r -- $text\n"
     )
     done = subprocess.run(["zsh", "-f", "-c", program], capture_output=True, text=True, timeout=30, env=cli.env)

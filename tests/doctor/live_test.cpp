@@ -21,7 +21,7 @@
 namespace tracefire::doctor {
 
 TEST_CASE("doctor: a trial cannot take the doctor with it") {
-  CHECK(run_child([] { return std::string("fine"); }, 5).output == "fine");
+  CHECK(run_child([] { return std::string("fine"); }, 60).output == "fine");
   ChildResult crash = run_child(
       []() -> std::string {
         std::signal(SIGSEGV, SIG_DFL);  // sanitizers catch it
@@ -38,7 +38,7 @@ TEST_CASE("doctor: a trial cannot take the doctor with it") {
       },
       1);
   CHECK(hang.timed_out);
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(4));
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(30));
   ChildResult thrown = run_child([]() -> std::string { throw std::runtime_error("no"); }, 5);
   CHECK(thrown.status == 1);
   CHECK(thrown.output == "no");

@@ -105,7 +105,7 @@ def test_stdout_is_one_document_where_stderr_is_closed(box):
 
 def test_attach_does_not_know_a_status(box, tmp_path):
     for seconds, ended in (("1", False), ("0", True)):
-        process = subprocess.Popen(["sleep", "30" if not ended else "2"])
+        process = subprocess.Popen(["sleep", "600" if not ended else "4.5"])
         try:
             done = box.prove("--json", "--out", tmp_path / seconds, "--attach", process.pid, "--seconds", seconds)
         finally:
@@ -145,13 +145,13 @@ def verdict(done):
 
 def test_what_runs_on_is_not_called_cpu(box):
     left = box.folder / "bin" / "left"
-    left.write_text("#!/bin/sh\nsetsid sleep 5 >/dev/null 2>&1 </dev/null &\nexit 6\n")
+    left.write_text("#!/bin/sh\nsetsid sleep 60 >/dev/null 2>&1 </dev/null &\nexit 6\n")
     left.chmod(0o755)
     done = box.prove("--json", "--quiet", "--", left)
     assert done.returncode == 6 and verdict(done) == ("unknown", False)
     assert "ran on" in json.loads(done.stdout)["incomplete"][0]
     # What was seen for certain stays, and a helper that ends with its parent spoils nothing.
-    done = box.prove("--json", "--require", "on-gpu", "--quiet", "--", shell(box, "sleep 5 >/dev/null 2>&1 &"))
+    done = box.prove("--json", "--require", "on-gpu", "--quiet", "--", shell(box, "sleep 60 >/dev/null 2>&1 &"))
     assert done.returncode == 0 and verdict(done) == ("on-gpu", True)
     assert any("ran on" in note for note in json.loads(done.stdout)["notes"])
     done = box.prove("--json", "--quiet", "--", "sh", "-c", "sleep 0.05 & exit 0")
@@ -159,10 +159,10 @@ def test_what_runs_on_is_not_called_cpu(box):
 
 
 def test_orphans_are_looked_at(box, tmp_path):
-    orphan = "(setsid sleep 0.7 & exec true); sleep 0.6"
+    orphan = "(setsid sleep 3 & exec true); sleep 2.5"
     box.prove("--quiet", "--out", tmp_path / "out", "--", "sh", "-c", orphan)
     session = json.loads((tmp_path / "out" / "session.json").read_text())
-    assert any(p["command"] == "sleep 0.7" for p in session["processes"]), session["processes"]
+    assert any(p["command"] == "sleep 3" for p in session["processes"]), session["processes"]
 
 
 def test_short_programs_without_the_variables_are_not_called_cpu(box):

@@ -47,12 +47,13 @@ def test_quiet_where_all_is_well(machine):
 @pytest.mark.slow
 def test_stderr_once_until_it_ends(machine):
     machine.script({"gpus": [FULL]})
-    process = machine.start("--alerts", "memory_nearly_full", "--every", "100ms", "--duration", "8s")
-    time.sleep(1.5)
+    process = machine.start("--alerts", "memory_nearly_full", "--every", "100ms", "--duration", "120s")
+    lines = [process.stderr.readline().rstrip()]
     machine.script({"gpus": [GPU]})
-    _, talk = process.communicate(timeout=20)
-    lines = talk.splitlines()
-    assert len(lines) == 2 and process.returncode == 0
+    lines.append(process.stderr.readline().rstrip())
+    process.terminate()
+    _, rest = process.communicate(timeout=60)
+    assert rest == "" and process.returncode == 143
     assert lines[0] == "tracefire: warning: alert memory_nearly_full: GPU 0 (NVIDIA H200): memory 99 % full: 139 GiB of 140 GiB"
     assert lines[1].endswith("GPU 0 (NVIDIA H200): ended")
 
@@ -62,20 +63,26 @@ def test_exit_status(machine):
     assert machine.run("--fail-on-alert", "--every", "100ms", "--count", "3").returncode == 0
     machine.script({"gpus": [FULL]})
     begin = time.monotonic()
-    done = machine.run("--fail-on-alert", "--every", "100ms", "--duration", "60s")
-    assert done.returncode == 3 and time.monotonic() - begin < 10
+    done = machine.run("--fail-on-alert", "--every", "100ms", "--duration", "120s", timeout=150)
+    assert done.returncode == 3 and time.monotonic() - begin < 60  # not all its time
     assert machine.run("--once", "--json", "--fail-on-alert").returncode == 3
     assert machine.run("--once", "--json", "--alerts", "all").returncode == 0
 
 
 def test_xid_and_lost_gpu(machine):
     machine.script({"gpus": [GPU]})
-    process = machine.start("--alerts", "all", "--every", "100ms", "--duration", "4s")
-    time.sleep(1)
-    machine.script({"gpus": [GPU | {"xids": [{"id": 1, "xid": 79}]}]})
-    time.sleep(1)
-    machine.script({"gpus": [GPU | {"fail": {"nvmlDeviceGetMemoryInfo": 15}}]})
-    _, talk = process.communicate(timeout=20)
+    process = machine.start("--alerts", "all", "--every", "100ms", "--duration", "120s", "--json")
+    process.stdout.readline()  # it watches
+    reader = threading.Thread(target=process.stdout.read)  # a full pipe would hold it up
+    reader.start()
+    talk = ""
+    for alert, trouble in (("xid_error", {"xids": [{"id": 1, "xid": 79}]}), ("gpu_lost", {"fail": {"nvmlDeviceGetMemoryInfo": 15}})):
+        machine.script({"gpus": [GPU | trouble]})
+        while f"alert {alert}" not in talk and (line := process.stderr.readline()):
+            talk += line
+    process.terminate()
+    process.wait(60)
+    reader.join(60)
     assert "error: alert xid_error: GPU 0 (NVIDIA H200): the driver reported Xid 79" in talk
     assert "error: alert gpu_lost: GPU 0 (NVIDIA H200): it does not answer: the GPU is lost" in talk
 
@@ -118,8 +125,8 @@ def test_webhook_that_says_nothing_holds_nobody_up(machine):
     lines = 0
     for _ in process.stdout:
         lines += 1
-    process.wait(20)
-    assert lines > 30 and time.monotonic() - begin < 15
+    process.wait(60)
+    assert lines > 10 and time.monotonic() - begin < 60
     assert "no answer within 3 s" in process.stderr.read()
 
 

@@ -56,7 +56,7 @@ class Screen:
                 self.lines[int(match[1]) - 1] = line[:self.columns - 1] if erase and len(line) >= self.columns else line
         return self.raw
 
-    def wait_for(self, pattern, seconds=10):
+    def wait_for(self, pattern, seconds=60):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.read()
@@ -70,7 +70,7 @@ class Screen:
     def press(self, keys):
         os.write(self.master, keys.encode())
 
-    def end(self, seconds=10):
+    def end(self, seconds=60):
         status = self.process.wait(seconds)
         self.read(0.3)
         return status
@@ -84,7 +84,7 @@ class Screen:
 
 @pytest.fixture
 def child():
-    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", "training"])
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", "training"])
     yield process
     process.kill()
     process.wait()
@@ -150,7 +150,7 @@ def test_stop_and_go_on(machine):
     screen = Screen(machine, "--every", "200ms")
     screen.wait_for("NVIDIA H200")
     screen.process.send_signal(signal.SIGTSTP)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while "\x1b[?1049l" not in screen.raw:
         screen.read()
         assert time.monotonic() < deadline
@@ -190,7 +190,7 @@ def test_keys(machine):
 
 @pytest.mark.slow
 def test_killing_needs_a_confirmation(machine, child):
-    other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", "other"])
+    other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", "other"])
     try:
         machine.script({"gpus": [GPU | {"processes": [{"pid": child.pid, "memory": 2 << 30}, {"pid": other.pid, "memory": 1 << 30}]}]})
         screen = Screen(machine, "--every", "200ms")
@@ -207,7 +207,7 @@ def test_killing_needs_a_confirmation(machine, child):
         screen.press("K")
         screen.wait_for(rf"Send SIGKILL to {other.pid} ")
         screen.press("y")
-        assert other.wait(5) == -signal.SIGKILL
+        assert other.wait(60) == -signal.SIGKILL
         assert child.poll() is None
         screen.wait_for("Sent to")
         screen.press("q")
@@ -231,7 +231,7 @@ def test_read_only(machine, child):
 
 def test_names_from_outside_stay_text(machine, tmp_path):
     script = tmp_path / "evil.py"
-    script.write_text("import ctypes, time\nctypes.CDLL(None).prctl(15, b'\\x1b[2J\\x1b]0;x', 0, 0, 0)\ntime.sleep(60)\n")
+    script.write_text("import ctypes, time\nctypes.CDLL(None).prctl(15, b'\\x1b[2J\\x1b]0;x', 0, 0, 0)\ntime.sleep(600)\n")
     evil = subprocess.Popen([sys.executable, str(script), "\x1b[31m\x9b5n\u202e"])
     try:
         machine.script({"gpus": [GPU | {"name": "H200 \x1b[5m\x07", "processes": [{"pid": evil.pid, "memory": 1}]}]})

@@ -2,6 +2,7 @@
 // Rules of placement, threads, errors, clocks and tapes.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <thread>
@@ -205,8 +206,10 @@ TEST_CASE("a clock around an unread product on the CPU counts the work") {
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return until_return / until_ready;
   };
-  run();
-  CHECK(run() > 0.9);
+  // The best of several: a thread that is held up between two readings of the clock says nothing.
+  double best = 0;
+  for (int i = 0; i < 8 && best <= 0.9; ++i) best = std::max(best, run());
+  CHECK(best > 0.9);
 }
 
 TEST_CASE("unknown devices and misplaced values are clear errors") {
