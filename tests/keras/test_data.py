@@ -141,9 +141,10 @@ def test_numbers_that_are_not_finite_are_named_once(dtype, value):
 
 
 def test_where_else_data_comes_from():
-    bad = with_value(TARGETS, 17, np.nan)
+    bad, late = (with_value(TARGETS, row, np.nan) for row in (17, 57))
     for work, name in (
-        (lambda: regression().fit(X, TARGETS, validation_data=(X, bad), epochs=2, verbose=0), "y, row 17"),
+        (lambda: regression().fit(X, TARGETS, validation_data=(X, bad), epochs=2, verbose=0), "validation_data's y, row 17"),
+        (lambda: regression().fit(X, late, validation_split=0.5, epochs=2, verbose=0), " y, row 57"),
         (lambda: regression().fit(in_batches(X, bad), verbose=0), "y, batch 1, row 7"),
         (lambda: regression().fit(X, bad, steps_per_epoch=2, verbose=0), "y, row 17"),
     ):
@@ -189,6 +190,10 @@ def test_what_cannot_be_run_on_is_refused_by_the_name_of_the_argument(method):
     ):
         with pytest.raises(ValueError, match=f"TF-E0102.* y holds {kind}"):
             call(X, array)
+        with pytest.raises(ValueError, match=f"TF-E0102.* validation_data's y holds {kind}"):
+            classifier().fit(X, LABELS, validation_data=(X, array), verbose=0)
+    with pytest.raises(errors.InvalidArgumentError, match="TF-E0502.* validation_data has no y"):
+        classifier().fit(X, LABELS, validation_data=(X,), verbose=0)
     with pytest.raises(ValueError, match=r"TF-E0102.* x holds texts"):
         call(X.astype(str), LABELS)
     with pytest.raises(ValueError, match="TF-E0102.*holds texts"):
