@@ -178,6 +178,13 @@ def test_what_cannot_be_run_on_is_refused_by_the_name_of_the_argument(method):
     for wrong in (-1, 1.5, "32", True):
         with pytest.raises(errors.InvalidArgumentError, match=f"TF-E0502.*batch_size is {wrong!r}"):
             call(X, LABELS, batch_size=wrong)
+    steps = "steps_per_epoch" if method == "fit" else "steps"
+    for wrong in (-1, 1.5, "2"):
+        with pytest.raises(errors.InvalidArgumentError, match=f"number of steps is {wrong!r}"):
+            call(X, LABELS, **{steps: wrong})
+        with pytest.raises(errors.InvalidArgumentError, match=f"number of steps is {wrong!r}"):
+            classifier().predict(X, steps=wrong, verbose=0)
+    call(X, LABELS, **{steps: 0})  # Keras's default
     with pytest.raises(errors.InvalidArgumentError, match="TF-E0502.*x is None"):
         call(None, LABELS)
     with pytest.raises(errors.InvalidArgumentError, match=f"TF-E0502.*`{method}` was called without y"):

@@ -231,7 +231,7 @@ def _find(data, label, origin):
     return None
 
 
-def check_arguments(x=None, batch_size=None, **_):
+def check_arguments(x=None, batch_size=None, steps_per_epoch=None, **_):
     """Refuses what Keras would stumble over later, or take for something else."""
     if x is None:
         raise errors.raised_here(
@@ -240,12 +240,17 @@ def check_arguments(x=None, batch_size=None, **_):
             "arrays, a data set or a generator",
             "Check what loaded the data",
         )
-    whole = isinstance(batch_size, (int, np.integer)) and not isinstance(batch_size, bool)
-    if batch_size is not None and not (whole and batch_size >= 0):  # 0 is Keras's default
+    _check_whole(batch_size, "batch_size", "None or 0 for Keras's 32")
+    _check_whole(steps_per_epoch, "the number of steps", "None or 0 for as many as the data has")
+
+
+def _check_whole(value, name, none):
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if value is not None and not (whole and value >= 0):  # 0 is Keras's default
         raise errors.raised_here(
             "BadUsage",
-            f"batch_size is {batch_size!r}",
-            "a positive whole number, or None or 0 for Keras's 32",
+            f"{name} is {value!r}",
+            f"a positive whole number, or {none}",
             "Give int(...) of what was computed",
         )
 
