@@ -46,7 +46,9 @@ def test_serve_with_and_without_a_value(tracefire):
 def test_repeated_and_wrong(tracefire):
     done = tracefire("--serve=127.0.0.1:0", "--allow-host", "a.example", "--allow-host", "b.example", "--count", "1")
     assert done.returncode == 0
-    for wrong in (["--every", "soon"], ["--json", "--csv"], ["--query-gpu=nam", "--format=csv"], ["--jsn"], ["extra"]):
+    for wrong in (["--every", "soon"], ["--json", "--csv"], ["--query-gpu=nam", "--format=csv"], ["--jsn"], ["extra"],
+                  ["--once", "--log-keep", "2"], ["--log-size", "1MB", "--count", "1"], ["--once", "--allow-host", "a.example"],
+                  ["--once", "--dcgm-names"]):
         done = tracefire(*wrong)
         assert done.returncode == 2 and done.stdout == "" and "tracefire: error:" in done.stderr, wrong
 

@@ -4,7 +4,9 @@
 #include "tools/cli/check.h"
 
 #include <atomic>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <sstream>
 #include <thread>
@@ -13,6 +15,7 @@
 #include "tools/doctor/doctor.h"
 #include "tools/doctor/live/child.h"
 #include "tools/inject/escape.h"
+#include "tools/inject/launch.h"
 #include "tools/inject/prove.h"
 #include "tools/inject/run.h"
 #include "tools/monitor/judge/health.h"
@@ -204,12 +207,21 @@ int monitor_program(const Options& options, const Context& context, CheckResult*
 
 int run(Context& context, const Options& options) {
   if (options.html) check_output("--html", *options.html);
+  // A document holds all three steps; a person is told at once.
+  if (const int problem = options.command.empty() || options.json
+                              ? 0
+                              : inject::start_problem(options.command.front())) {
+    context.console.say(options.command.front() + ": " + std::strerror(problem),
+                        "tracefire check: ");
+    return problem == ENOENT ? inject::kCommandNotFound : inject::kCannotExecute;
+  }
   CheckResult result;
   result.command = inject::redacted_words(options.command);
   result.exit_status = see(options, context.console, &result);
   observe(options, context, &result);
   if (!options.command.empty()) {
     result.exit_status = monitor_program(options, context, &result);
+    context.console.keep_status(result.exit_status);
   }
   if (options.html) {
     const Status written = inject::write_private(*options.html, check_html(result));

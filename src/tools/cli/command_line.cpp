@@ -368,7 +368,7 @@ int run_command_line(int argc, char** argv, const BuildInfo& build) {
     console = std::make_unique<Console>();
     return parse_and_run(argc, argv, *console, build, &command);
   } catch (const BrokenPipe&) {
-    return kBrokenPipe;
+    return console->status_or(kBrokenPipe);
   } catch (const UsageError& wrong) {
     const std::string called = command.empty() ? "tracefire" : "tracefire " + command;
     say_error(*console, Status(ErrorCode::kBadUsage, wrong.text).str(),
@@ -380,11 +380,11 @@ int run_command_line(int argc, char** argv, const BuildInfo& build) {
       return kInterrupted;
     }
     say_error(*console, failure.what(), "`tracefire explain " + failure.code() + "` says more.");
-    return kFailure;
+    return console->status_or(kFailure);
   } catch (const std::exception& failure) {
     if (!console) return kFailure;  // not even the streams could be looked at
     say_error(*console, Status(ErrorCode::kInternal, failure.what()).str(), "");
-    return kFailure;
+    return console->status_or(kFailure);
   }
 }
 

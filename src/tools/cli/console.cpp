@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 
@@ -95,6 +96,11 @@ void Console::flush() {
   error(ErrorCode::kCannotWrite, "standard output cannot be written: ", std::strerror(problem),
         ". An open file, pipe or terminal with room was expected. Send the output elsewhere.")
       .throw_if_error();
+}
+
+void Console::keep_status(int status) {
+  kept_status_ = status;
+  ::signal(SIGPIPE, SIG_IGN);  // a reader that went away is seen by write()
 }
 
 void Console::say(std::string_view text, std::string_view head, Style style) const {

@@ -39,6 +39,11 @@ class Console {
   void print(std::string_view text) { pending_ += text; }
   /// Writes what was printed. Throws BrokenPipe, or Error (kCannotWrite) with the system's words.
   void flush();
+  /// A program that this command was to run has ended: its status is not lost, whatever becomes of
+  /// what is still to be printed.
+  void keep_status(int status);
+  /// The kept status where that is a failure, else `otherwise`: what the command ends with.
+  int status_or(int otherwise) const { return kept_status_ != 0 ? kept_status_ : otherwise; }
   /// One line on stderr, at once: `head` in a style, then the text. What could steer a
   /// terminal is shown as text::clean() does.
   void say(std::string_view text, std::string_view head = "", Style style = Style::kPlain) const;
@@ -47,6 +52,7 @@ class Console {
 
  private:
   std::string pending_;
+  int kept_status_ = 0;
   int width_ = 0;
   bool terminal_[2] = {false, false};  // stdout, stderr
   bool color_[2] = {false, false};

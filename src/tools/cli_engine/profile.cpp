@@ -51,7 +51,7 @@ std::string text_of(const ProfiledRun& run, const text::Look& look) {
   return text;
 }
 
-int profile(const Context& context, const Options& options) {
+int profile(Context& context, const Options& options) {
   if (options.command.empty()) {
     wrong_usage("no program was given. `tracefire profile -- PROGRAM` was expected.");
   }
@@ -63,7 +63,7 @@ int profile(const Context& context, const Options& options) {
   if (folder.ok()) {
     how.folder = *folder;
   } else if (folder.status().code() == ErrorCode::kBadUsage) {
-    folder.status().throw_if_error();
+    wrong_usage("--out: ", folder.status().message());
   } else {
     how.no_folder = folder.status().message();  // the program runs all the same
   }
@@ -75,6 +75,7 @@ int profile(const Context& context, const Options& options) {
     }
   } const temporary{options.out.empty() ? how.folder : ""};
   const ProfiledRun run = run_profiled(how);
+  context.console.keep_status(run.session.ending.status);
   if (!run.session.ending.start_error.empty()) {
     context.console.say(concat_text("tracefire profile: ", options.command.front(), ": ",
                                     run.session.ending.start_error));

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -119,6 +120,27 @@ Ending not_started(int code) {
 }
 
 }  // namespace
+
+int start_problem(const std::string& name) {
+  const auto problem_of = [](const std::string& path) {
+    struct stat facts {};
+    if (stat(path.c_str(), &facts) != 0) return errno;
+    return !S_ISREG(facts.st_mode) || access(path.c_str(), X_OK) != 0 ? EACCES : 0;
+  };
+  if (name.find('/') != std::string::npos) return problem_of(name);
+  const char* path = std::getenv("PATH");
+  std::string folders = path == nullptr ? "/bin:/usr/bin" : path;
+  int worst = ENOENT;
+  for (size_t begin = 0; begin <= folders.size();) {
+    const size_t end = std::min(folders.find(':', begin), folders.size());
+    const std::string folder = folders.substr(begin, end - begin);
+    const int problem = problem_of((folder.empty() ? "." : folder) + "/" + name);
+    if (problem == 0) return 0;
+    if (problem == EACCES) worst = EACCES;  // the search goes on, as that of execvp()
+    begin = end + 1;
+  }
+  return worst;
+}
 
 Ending run_program(const std::vector<std::string>& command,
                    const std::vector<std::pair<std::string, std::string>>& environment,

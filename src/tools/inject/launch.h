@@ -30,6 +30,10 @@ struct Ending {
   int64_t resident_peak = 0;  ///< bytes, of the largest single process
 };
 
+/// Why a program of that name (searched in PATH) cannot be started, as errno; 0 where it seems that
+/// it can. Nothing is run.
+int start_problem(const std::string& name);
+
 /// Runs `command` (searched in PATH) with additions to this process's environment and waits for it.
 /// The program keeps terminal, process group, signal mask and open files. While it runs, SIGINT and
 /// SIGQUIT are left to it (the terminal sends them to both), SIGTERM, SIGHUP, SIGUSR1, SIGUSR2,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -24,14 +25,13 @@ int refuse(const Status& status) {
   return 2;
 }
 
-/// Writes to stdout. What cannot be written is said, but for a reader that went away.
-bool put(const std::string& text) {
-  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return true;
-  if (errno != EPIPE) {
-    std::fprintf(stderr, "tracefire prove: standard output cannot be written: %s\n",
-                 std::strerror(errno));
-  }
-  return false;
+/// Writes to stdout; an exit status. What cannot be written is said, but for a reader that went away.
+int put(const std::string& text) {
+  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return 0;
+  if (errno == EPIPE) return kBrokenPipe;
+  std::fprintf(stderr, "tracefire prove: standard output cannot be written: %s\n",
+               std::strerror(errno));
+  return 1;
 }
 
 /// session.json of the folder. Records without one come from variables that were set by hand.
@@ -125,6 +125,7 @@ struct Kept {
 int tell(const ProveRequest& request, const Kept& kept, const Session& session,
          std::string* document) {
   const bool ran = request.from.empty();
+  if (ran) ::signal(SIGPIPE, SIG_IGN);  // the program has ended, and its status is not lost
   Damage damage;
   Result<std::vector<ProcessRecord>> records = std::vector<ProcessRecord>();
   if (!kept.records.empty()) records = read_records(kept.records, &damage);
@@ -136,7 +137,7 @@ int tell(const ProveRequest& request, const Kept& kept, const Session& session,
   }
   if (!records.ok()) records = std::vector<ProcessRecord>();
   const Report report = analyse(session, *records, damage);
-  bool told = true;
+  int told = 0;
   if (request.json || document != nullptr) {
     const std::string text =
         report_json(report).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -148,7 +149,7 @@ int tell(const ProveRequest& request, const Kept& kept, const Session& session,
     if (ran) {
       std::fputs(report_text(report, request.err_look).c_str(), stderr);
     } else {
-      told = put(report_text(report, request.out_look)) && told;
+      told = std::max(told, put(report_text(report, request.out_look)));
     }
   }
   if (!kept.lost.empty()) {
@@ -159,7 +160,7 @@ int tell(const ProveRequest& request, const Kept& kept, const Session& session,
     if (!status.ok()) say_not_kept(status.message());
   }
   const int status = ran ? session.ending.status : 0;
-  if (status == 0 && !told) return 1;
+  if (status == 0 && told != 0) return told;
   if (status != 0 || verdict_met(report, request.require)) return status;
   say_missed(report, request);
   return kMissedVerdict;
@@ -228,7 +229,7 @@ int prove(const ProveRequest& request, std::string* document) {
     options.folder = *folder;
     const Result<TracePlan> plan = plan_tracing(options);
     if (!plan.ok()) return refuse(plan.status());
-    return put(print_env(*plan, request.command)) ? 0 : 1;
+    return put(print_env(*plan, request.command));
   }
   Kept kept;
   if (!folder.ok()) {

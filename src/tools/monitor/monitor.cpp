@@ -333,7 +333,8 @@ int Run::loop() {
                         "\n"
                   : csv_rows(*snapshot));
         if (!written.ok()) {
-          const std::string words = escape(written.message(), Sink::kLog);
+          std::string words = escape(written.message(), Sink::kLog);
+          if (options_.count != samples + 1) words += " It is tried again with the next sample.";
           say_once("monitor log " + words, words);
         }
       }

@@ -98,6 +98,7 @@ Status set_log_size(Options& o, const std::string& text) {
   const Result<uint64_t> bytes = parse_bytes(text);
   if (!bytes.ok()) return bytes.status().prefixed("--log-size");
   o.log_bytes = *bytes;
+  o.log_rotation = true;
   return {};
 }
 
@@ -164,7 +165,10 @@ constexpr OptionRow kRows[] = {
     {"log", "--log-size", "", "BYTES", false, false,
      "rotates the log at this size: 50MB, 64MiB (default 50MB)", set_log_size},
     {"log", "--log-keep", "", "N", false, false, "how many rotated files are kept (default 5)",
-     [](O& o, S& v) { return number("--log-keep", v, 0, 1000, &o.log_keep); }},
+     [](O& o, S& v) {
+       o.log_rotation = true;
+       return number("--log-keep", v, 0, 1000, &o.log_keep);
+     }},
     {"server", "--serve", "", "ADDRESS", true, false,
      "serves the web page and /metrics at PORT, HOST or HOST:PORT (default 127.0.0.1:9422)",
      set_serve},
@@ -278,6 +282,12 @@ Status check_options(Options& o) {
   if (o.query.empty() && !o.format.empty()) {
     return error(ErrorCode::kBadUsage, "--format goes with --query-gpu=FIELDS only.");
   }
+  const auto alone = [](const char* option, const char* with) {
+    return error(ErrorCode::kBadUsage, option, " goes with ", with, " only.");
+  };
+  if (o.log_rotation && o.log.empty()) return alone("--log-size or --log-keep", "--log FILE");
+  if (!o.allowed_hosts.empty() && !o.serve) return alone("--allow-host", "--serve");
+  if (o.dcgm_names && !o.serve && !o.metrics) return alone("--dcgm-names", "--serve or --metrics");
   if ((!o.webhook.empty() || o.fail_on_alert) && o.alerts.empty()) {
     for (int i = 0; i < health::kAlertCount; ++i) o.alerts.insert(static_cast<health::Alert>(i));
   }

@@ -33,6 +33,7 @@ struct Options {
   std::vector<std::string> gpus;  ///< indices or UUIDs; empty for all
 
   std::string log;
+  bool log_rotation = false;  ///< one of the next two was given
   uint64_t log_bytes = 50'000'000;
   int log_keep = 5;
 

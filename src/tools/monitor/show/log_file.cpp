@@ -24,8 +24,7 @@ void LogFile::close() {
 Status LogFile::failed(const char* what) const {
   return error(ErrorCode::kFileNotFound, "the log ", path_, " cannot be ", what, ": ",
                std::strerror(errno),
-               ". Expected a file that this user may write. It is tried again "
-               "with the next sample.");
+               ". Expected a file that this user may write.");
 }
 
 bool LogFile::moved_away() const {
