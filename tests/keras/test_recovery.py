@@ -211,8 +211,14 @@ PLACES = {
         lambda m, x, y: m.predict(x, batch_size=BATCH, verbose=0, callbacks=[Listening()]),
         IN_ARRAYS,
     ),
-    "predict": (lambda m, x, y: m.predict(x, batch_size=BATCH, verbose=0), "x, row 130, element 2 is 77"),
-    "predict, watched": (lambda m, x, y: m.predict(x, batch_size=BATCH), "x, row 130, element 2 is 77"),
+    "predict": (
+        lambda m, x, y: m.predict(x, batch_size=BATCH, verbose=0),
+        "in batch 6, where x, row 130, element 2 is 77",
+    ),
+    "predict, watched": (
+        lambda m, x, y: m.predict(x, batch_size=BATCH),
+        "in batch 6, where x, row 130, element 2 is 77",
+    ),
     "predict on batches": (lambda m, x, y: m.predict(((b,) for b, _ in batches(x, y)), verbose=0), "in batch 6"),
     "train_on_batch": (lambda m, x, y: m.train_on_batch(x, y), "in x, row 130, element 2 is 77"),
     "test_on_batch": (lambda m, x, y: m.test_on_batch(x, y), "in x, row 130, element 2 is 77"),

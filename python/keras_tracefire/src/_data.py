@@ -145,7 +145,8 @@ class Watch:
             errors.text_of(
                 "NotFinite",
                 f"{origin.prefix}{name}, {where}row {row}{element}: the value is "
-                f"{array.ravel()[index]}, and the loss of {type(self._model).__name__!r} is likely to become NaN with it",
+                f"{array.ravel()[index]}, and the loss of {type(self._model).__name__!r} is likely to "
+                "become NaN with it",
                 "finite numbers",
                 f"{_CURES[name.partition('[')[0]]}. This is said once; the run goes on",
             )
@@ -348,7 +349,11 @@ def _named_batch(error, data, failed, kept, origin):
     reported = _INDEX.search(str(error))
     found = reported and _find_index(failed.data or data, int(reported[1]), failed, origin)
     if found:
-        places.append(f"where {found}" if places else found)
+        place, row = found
+        if failed.first is not None:
+            first, size = failed.first
+            places.append(origin.batch(first + row // size))
+        places.append(f"where {place}" if places else place)
     elif failed.rows is not None:
         in_order = (np.diff(failed.rows) == 1).all()
         first, last = failed.rows[0] + origin.first, failed.rows[-1] + origin.first
@@ -359,9 +364,10 @@ def _named_batch(error, data, failed, kept, origin):
 
 
 def _find_index(data, index, failed, origin):
-    """"x, row 7 is 77" of the first row of the failing steps that holds an index; or None, also where
-    the number lies among others, so that it need not be the one that was reported. A row is counted
-    in the arrays that the user gave, and "of the batch" where only that is known."""
+    """("x, row 7 is 77", 7) of the first row of the failing steps that holds an index, and which of
+    their rows it is; or None, also where the number lies among others, so that it need not be the
+    one that was reported. A row is counted in the arrays that the user gave, and "of the batch"
+    where only that is known."""
     if data is None:
         return None
     of_batch = " of the batch" if failed.data is not None and failed.step is not None else ""
@@ -379,7 +385,7 @@ def _find_index(data, index, failed, origin):
             row, element = _ARGUMENTS.place(at, batch)
             if batch[row].ravel()[at % batch[0].size] == index:
                 number = rows[row] + (0 if of_batch else origin.first)
-                return f"{origin.prefix}{name}, row {number}{of_batch}{element} is {index}"
+                return f"{origin.prefix}{name}, row {number}{of_batch}{element} is {index}", row
     return None
 
 
