@@ -274,21 +274,26 @@ HostElements read_leaves(std::vector<int64_t> sizes, const std::vector<nb::objec
   const bool texts = !leaves.empty() && is_text(leaves[0]);
   if (texts || dtype == DType::kString) {
     out.dtype = DType::kString;
-    for (const nb::object& leaf : leaves) {
+    for (size_t i = 0; i < leaves.size(); ++i) {
+      const nb::object& leaf = leaves[i];
+      const ElementPlace place{out.sizes, i};
       if (!is_text(leaf)) {
-        fail(ErrorCode::kDTypeMismatch, "a string tensor was given " + describe(leaf) +
+        fail(ErrorCode::kDTypeMismatch, place.text() + "a string tensor was given " +
+                                            describe(leaf) +
                                             "; expected str or bytes. Convert it with str()");
       }
-      out.strings.push_back(text_of(leaf));
+      out.strings.push_back(text_of(leaf, place));
     }
     return out;
   }
   std::vector<Number> numbers;
   numbers.reserve(leaves.size());
-  for (const nb::object& leaf : leaves) {
-    const auto number = number_of(leaf);
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const nb::object& leaf = leaves[i];
+    const ElementPlace place{out.sizes, i};
+    const auto number = number_of(leaf, &place);
     if (!number) {
-      fail(ErrorCode::kDTypeMismatch, "a tensor cannot be made of " + describe(leaf) +
+      fail(ErrorCode::kDTypeMismatch, place.text() + "a tensor cannot be made of " + describe(leaf) +
                                           "; expected numbers, strings, arrays or nested lists of "
                                           "them");
     }

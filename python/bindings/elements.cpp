@@ -159,7 +159,7 @@ bool truth(const Number& n) {
 
 }  // namespace
 
-std::optional<Number> number_of(nb::handle value) {
+std::optional<Number> number_of(nb::handle value, const ElementPlace* place) {
   PyObject* object = value.ptr();
   if (PyBool_Check(object)) return Number{Number::kBool, object == Py_True};
   if (PyFloat_Check(object)) return real(PyFloat_AsDouble(object));
@@ -176,7 +176,7 @@ std::optional<Number> number_of(nb::handle value) {
     const uint64_t wide = overflow > 0 ? PyLong_AsUnsignedLongLong(index.ptr()) : 0;
     if (overflow > 0 && PyErr_Occurred() == nullptr) return unsigned_number(wide);
     PyErr_Clear();
-    fail(ErrorCode::kBadAttribute, describe(value) +
+    fail(ErrorCode::kBadAttribute, (place != nullptr ? place->text() : "") + describe(value) +
                                        " does not fit any integer type; expected a number from "
                                        "-2**63 to 2**64 - 1. Use a float");
   }

@@ -15,8 +15,6 @@ struct Number {
   double re = 0, im = 0;
 };
 
-/// The number in a Python object that is one or converts to one; nullopt otherwise.
-std::optional<Number> number_of(nb::handle value);
 nb::object to_python(const Number& number);
 
 Number load_element(DType dtype, const void* from);
@@ -28,6 +26,13 @@ struct ElementPlace {
 
   std::string text() const;  ///< "element (1, 2): "; "" of a scalar
 };
+
+/// The number in a Python object that is one or converts to one; nullopt otherwise. Throws
+/// kBadAttribute where it has more than 64 bits.
+std::optional<Number> number_of(nb::handle value, const ElementPlace* place = nullptr);
+
+/// The text of an element, as text_of(value) gives it.
+std::string text_of(nb::handle value, const ElementPlace& place);
 
 /// Throws kBadAttribute where an integer type cannot hold the number, also for a fraction. Reals
 /// are rounded to nearest even for floating types; false where a finite one did not fit and became

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Python's texts as bytes. A str may hold halves of surrogate pairs, which UTF-8 has no bytes for.
-#include "python/bindings/common.h"
+#include "python/bindings/elements.h"
 
 namespace tracefire::python {
 namespace {
@@ -12,18 +12,24 @@ std::string bytes_of(nb::handle value) {
   return std::string(data, static_cast<size_t>(size));
 }
 
-}  // namespace
-
-std::string text_of(nb::handle value) {
+std::string checked_text(nb::handle value, const ElementPlace* place) {
   if (PyBytes_Check(value.ptr())) return bytes_of(value);
   const nb::str text(value);
   nb::object bytes = nb::steal(PyUnicode_AsUTF8String(text.ptr()));
   if (bytes.is_valid()) return bytes_of(bytes);
   PyErr_Clear();
   fail(ErrorCode::kBadAttribute,
-       describe(value) +
+       (place != nullptr ? place->text() : "") + describe(value) +
            " holds half of a surrogate pair, which is no character; expected text that UTF-8 can "
            "encode. Decode what it was read from again, with errors='replace'");
+}
+
+}  // namespace
+
+std::string text_of(nb::handle value) { return checked_text(value, nullptr); }
+
+std::string text_of(nb::handle value, const ElementPlace& place) {
+  return checked_text(value, &place);
 }
 
 std::string shown_text(nb::handle value) {

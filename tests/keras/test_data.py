@@ -141,9 +141,10 @@ def test_numbers_that_are_not_finite_are_named_once(dtype, value):
 
 
 def test_where_else_data_comes_from():
-    bad = with_value(TARGETS, 17, np.nan)
+    bad, late = (with_value(TARGETS, row, np.nan) for row in (17, 57))
     for work, name in (
-        (lambda: regression().fit(X, TARGETS, validation_data=(X, bad), epochs=2, verbose=0), "y, row 17"),
+        (lambda: regression().fit(X, TARGETS, validation_data=(X, bad), epochs=2, verbose=0), "validation_data's y, row 17"),
+        (lambda: regression().fit(X, late, validation_split=0.5, epochs=2, verbose=0), " y, row 57"),
         (lambda: regression().fit(in_batches(X, bad), verbose=0), "y, batch 1, row 7"),
         (lambda: regression().fit(X, bad, steps_per_epoch=2, verbose=0), "y, row 17"),
     ):
@@ -177,6 +178,13 @@ def test_what_cannot_be_run_on_is_refused_by_the_name_of_the_argument(method):
     for wrong in (-1, 1.5, "32", True):
         with pytest.raises(errors.InvalidArgumentError, match=f"TF-E0502.*batch_size is {wrong!r}"):
             call(X, LABELS, batch_size=wrong)
+    steps = "steps_per_epoch" if method == "fit" else "steps"
+    for wrong in (-1, 1.5, "2"):
+        with pytest.raises(errors.InvalidArgumentError, match=f"number of steps is {wrong!r}"):
+            call(X, LABELS, **{steps: wrong})
+        with pytest.raises(errors.InvalidArgumentError, match=f"number of steps is {wrong!r}"):
+            classifier().predict(X, steps=wrong, verbose=0)
+    call(X, LABELS, **{steps: 0})  # Keras's default
     with pytest.raises(errors.InvalidArgumentError, match="TF-E0502.*x is None"):
         call(None, LABELS)
     with pytest.raises(errors.InvalidArgumentError, match=f"TF-E0502.*`{method}` was called without y"):
@@ -189,6 +197,10 @@ def test_what_cannot_be_run_on_is_refused_by_the_name_of_the_argument(method):
     ):
         with pytest.raises(ValueError, match=f"TF-E0102.* y holds {kind}"):
             call(X, array)
+        with pytest.raises(ValueError, match=f"TF-E0102.* validation_data's y holds {kind}"):
+            classifier().fit(X, LABELS, validation_data=(X, array), verbose=0)
+    with pytest.raises(errors.InvalidArgumentError, match="TF-E0502.* validation_data has no y"):
+        classifier().fit(X, LABELS, validation_data=(X,), verbose=0)
     with pytest.raises(ValueError, match=r"TF-E0102.* x holds texts"):
         call(X.astype(str), LABELS)
     with pytest.raises(ValueError, match="TF-E0102.*holds texts"):

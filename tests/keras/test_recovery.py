@@ -86,7 +86,10 @@ def fit(model, x, y, **options):
 
 
 def hook():
-    return keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: None)
+    """Runs at every batch of training and of testing."""
+    callback = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: None)
+    callback.on_test_batch_end = lambda batch, logs=None: None
+    return callback
 
 
 RUNS = {
@@ -208,8 +211,14 @@ PLACES = {
         lambda m, x, y: m.predict(x, batch_size=BATCH, verbose=0, callbacks=[Listening()]),
         IN_ARRAYS,
     ),
-    "predict": (lambda m, x, y: m.predict(x, batch_size=BATCH, verbose=0), "x, row 130, element 2 is 77"),
-    "predict, watched": (lambda m, x, y: m.predict(x, batch_size=BATCH), "x, row 130, element 2 is 77"),
+    "predict": (
+        lambda m, x, y: m.predict(x, batch_size=BATCH, verbose=0),
+        "in batch 6, where x, row 130, element 2 is 77",
+    ),
+    "predict, watched": (
+        lambda m, x, y: m.predict(x, batch_size=BATCH),
+        "in batch 6, where x, row 130, element 2 is 77",
+    ),
     "predict on batches": (lambda m, x, y: m.predict(((b,) for b, _ in batches(x, y)), verbose=0), "in batch 6"),
     "train_on_batch": (lambda m, x, y: m.train_on_batch(x, y), "in x, row 130, element 2 is 77"),
     "test_on_batch": (lambda m, x, y: m.test_on_batch(x, y), "in x, row 130, element 2 is 77"),
@@ -255,6 +264,29 @@ def test_a_failed_evaluation_costs_nothing():
         fit(model, X, Y, validation_data=(bad(77, 130), Y))
     fit(twin, X, Y)
     assert_same_state(model, twin)
+
+
+@quiet
+@pytest.mark.parametrize("run", ["fit", "run_eagerly", "batch callback"])
+def test_rows_of_validation_are_not_taken_for_rows_of_training(run):
+    model = embedding(run_eagerly=run == "run_eagerly")
+    options = {"callbacks": [hook()]} if run == "batch callback" else {}
+    options.update(batch_size=BATCH, verbose=0)
+    x = bad(77, 130)
+    place = r"in batch {} of the validation, where {}, row {}, element 2 is 77$"
+    with pytest.raises(errors.Error, match=place.format(6, "validation_data's x", 130)):
+        model.fit(X, Y, validation_data=(x, Y), **options)
+    with pytest.raises(errors.Error, match=place.format((130 - ROWS // 2) // BATCH, "x", 130)):
+        model.fit(x, Y, validation_split=0.5, **options)
+    of_batch = r"validation_data's x, row 10 of the batch, element 2 is 77$"
+    with pytest.raises(errors.Error, match=of_batch):
+        model.fit(X, Y, validation_data=batches(x, Y), **options)
+    labels = Y.copy()
+    labels[130] = 5
+    with pytest.raises(errors.Error, match=r" y, row 130: the label is 5"):
+        model.fit(X, labels, validation_split=0.5, **options)
+    with pytest.raises(errors.Error, match=r"y, batch 6 of the validation, row 10: the label is 5"):
+        model.fit(X, Y, validation_data=batches(X, labels), **options)
 
 
 @quiet

@@ -76,6 +76,20 @@ def test_text_that_is_no_unicode_is_refused_in_words(enter):
         enter()
 
 
+@pytest.mark.parametrize(
+    "value, dtype, said",
+    [
+        ([["a", "b"], ["c", HALF]], None, r"element \(1, 1\): str .* holds half of a surrogate pair"),
+        (["a", 1], None, r"element \(1\): a string tensor was given int 1"),
+        ([1, 2**70], "float32", r"element \(1\): int 1180591620717411303424 does not fit"),
+        ([[0.0], [None]], "float32", r"element \(1, 0\): a tensor cannot be made of None"),
+    ],
+)
+def test_what_is_no_element_is_named_with_its_place(value, dtype, said):
+    with pytest.raises(errors.Error, match=said):
+        tf.tensor(value, dtype=dtype)
+
+
 def test_texts_and_bytes_stay_what_they_are():
     assert tf.tensor(["é", b"\xff", "a\0b"]).numpy().tolist() == ["é".encode(), b"\xff", b"a\0b"]
 

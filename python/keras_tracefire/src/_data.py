@@ -33,6 +33,39 @@ _CURES = {
 }
 
 
+class Origin:
+    """What rows and batches of data are called in messages."""
+
+    def __init__(self, prefix="", first=0, batches=""):
+        """Args:
+            prefix: what the names x, y and sample_weight begin with.
+            first: number of the first row.
+            batches: what batches are of.
+        """
+        self.prefix, self.first, self.batches = prefix, first, batches
+
+    def place(self, index, array):
+        """(row, ", element 3" or "") of an element, by its index in row-major order."""
+        width = array.size // len(array)
+        row, element = divmod(index, width)
+        return row + self.first, f", element {element}" if width > 1 else ""
+
+    def batch(self, number):
+        return f"batch {number}{self.batches}"
+
+
+_ARGUMENTS = Origin()
+
+
+def validation_origin(rows=None):
+    """The Origin of validation_data, or of what validation_split leaves behind so many rows."""
+    return Origin("validation_data's " if rows is None else "", rows or 0, " of the validation")
+
+
+def origin_of(iterator):
+    return getattr(iterator, "_tracefire_origin", _ARGUMENTS)
+
+
 def leaves(data):
     """(name, array) of each array of a batch or of (x, y, sample_weight), as users would write it."""
     for name, part in zip(_CURES, data_adapter_utils.unpack_x_y_sample_weight(data)):
@@ -78,45 +111,42 @@ def first_not_finite(array):
     return None
 
 
-def _place(index, array):
-    width = array.size // len(array)
-    row, element = divmod(index, width)
-    return row, f", element {element}" if width > 1 else ""
-
-
 class Watch:
     """Says of a model's data that it is not finite, of arrays once a place, of batches once."""
 
     def __init__(self, model):
         self._model, self._said = model, set()
 
-    def look(self, data, batch=None, whole=False):
+    def look(self, data, batch=None, whole=False, origin=_ARGUMENTS):
         """Warns of the first element of each array that is NaN or infinite.
 
         Args:
             data: a batch, or (x, y, sample_weight).
             batch: number of the batch, for the message.
             whole: the data are all there is, not one batch of many.
+            origin: what they are called.
         """
         for name, array in leaves(data):
             # A tensor's values are on the device; its loss shows what is wrong with it.
-            if isinstance(array, Tensor) or (name in self._said and not whole):
+            key = (name, origin.prefix, origin.first)
+            if isinstance(array, Tensor) or (key in self._said and not whole):
                 continue
             array = _on_host(array)
             index = first_not_finite(array)
-            key = (name, index) if whole else name
+            key += (index,) if whole else ()
             if index is not None and key not in self._said:
                 self._said.add(key)
-                self._warn(name, array, index, batch)
+                self._warn(name, array, index, batch, origin)
 
-    def _warn(self, name, array, index, batch):
-        row, element = _place(index, array)
-        where = "" if batch is None else f"batch {batch}, "
+    def _warn(self, name, array, index, batch, origin):
+        row, element = origin.place(index, array)
+        where = "" if batch is None else f"{origin.batch(batch)}, "
         warn(
             errors.text_of(
                 "NotFinite",
-                f"{name}, {where}row {row}{element}: the value is {array.ravel()[index]}, and the "
-                f"loss of {type(self._model).__name__!r} is likely to become NaN with it",
+                f"{origin.prefix}{name}, {where}row {row}{element}: the value is "
+                f"{array.ravel()[index]}, and the loss of {type(self._model).__name__!r} is likely to "
+                "become NaN with it",
                 "finite numbers",
                 f"{_CURES[name.partition('[')[0]]}. This is said once; the run goes on",
             )
@@ -127,19 +157,20 @@ class Watch:
         adapter = iterator.data_adapter
         if isinstance(adapter, ArrayDataAdapter) and not hasattr(iterator, "_tracefire_seen"):
             iterator._tracefire_seen = True
-            self.look(adapter._inputs, whole=True)
+            self.look(adapter._inputs, whole=True, origin=origin_of(iterator))
 
     def watched(self, iterator, step, run):
         """`run` of a list of batches, which remembers and looks at what comes from a generator."""
         adapter = iterator.data_adapter
         if isinstance(adapter, ArrayDataAdapter):
             return run, adapter._inputs
-        seen = _Extremes()
+        origin = origin_of(iterator)
+        seen = _Extremes(origin)
 
         def look_and_run(batches):
             for batch in batches:
-                check_labels(self._model, step, batch, batch=seen.batches)
-                self.look(batch, seen.batches)
+                check_labels(self._model, step, batch, origin, seen.batches)
+                self.look(batch, seen.batches, origin=origin)
                 seen.add(batch)
             return run(batches)
 
@@ -150,8 +181,8 @@ class _Extremes:
     """The largest and the smallest label of each batch, with their rows: the batches are gone when
     the device reports a label."""
 
-    def __init__(self):
-        self.batches, self._ends = 0, []
+    def __init__(self, origin):
+        self.batches, self._ends, self._origin = 0, [], origin
 
     def add(self, batch):
         for name, array in leaves(batch):
@@ -162,9 +193,9 @@ class _Extremes:
             if array.size and (array.dtype.kind in "iu" or one_a_row):  # they may be labels
                 # NaN is taken for the largest and for the smallest.
                 for index in (int(array.argmin()), int(array.argmax())):
-                    place = "{}, batch {}, row {}{}".format(
-                        name, self.batches, *_place(index, array)
-                    )
+                    row, element = self._origin.place(index, array)
+                    where = f"{self._origin.batch(self.batches)}, row {row}{element}"
+                    place = f"{self._origin.prefix}{name}, {where}"
                     self._ends.append((place, array.ravel()[index]))
         self.batches += 1
 
@@ -181,7 +212,7 @@ def _is_beyond(values, label):
     return values >= np.float32(label) if label >= 0 else values <= np.float32(label)
 
 
-def _find(data, label):
+def _find(data, label, origin):
     """(place, value) of the first such label; of the first that is NaN or infinite for None."""
     if isinstance(data, _Extremes):
         return data.find(label)
@@ -196,12 +227,12 @@ def _find(data, label):
             beyond = _is_beyond(array, label).ravel()
             index = int(beyond.argmax()) if beyond.any() else None
         if index is not None:
-            row, element = _place(index, array)
-            return f"{name}, row {row}{element}", array.ravel()[index]
+            row, element = origin.place(index, array)
+            return f"{origin.prefix}{name}, row {row}{element}", array.ravel()[index]
     return None
 
 
-def check_arguments(x=None, batch_size=None, **_):
+def check_arguments(x=None, batch_size=None, steps_per_epoch=None, **_):
     """Refuses what Keras would stumble over later, or take for something else."""
     if x is None:
         raise errors.raised_here(
@@ -210,12 +241,17 @@ def check_arguments(x=None, batch_size=None, **_):
             "arrays, a data set or a generator",
             "Check what loaded the data",
         )
-    whole = isinstance(batch_size, (int, np.integer)) and not isinstance(batch_size, bool)
-    if batch_size is not None and not (whole and batch_size >= 0):  # 0 is Keras's default
+    _check_whole(batch_size, "batch_size", "None or 0 for Keras's 32")
+    _check_whole(steps_per_epoch, "the number of steps", "None or 0 for as many as the data has")
+
+
+def _check_whole(value, name, none):
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if value is not None and not (whole and value >= 0):  # 0 is Keras's default
         raise errors.raised_here(
             "BadUsage",
-            f"batch_size is {batch_size!r}",
-            "a positive whole number, or None or 0 for Keras's 32",
+            f"{name} is {value!r}",
+            f"a positive whole number, or {none}",
             "Give int(...) of what was computed",
         )
 
@@ -230,7 +266,7 @@ def check_kinds(iterator):
     """Refuses arrays of texts, objects and dates, by the name of the argument."""
     if isinstance(iterator.data_adapter, ArrayDataAdapter):
         for name, array in leaves(iterator.data_adapter._inputs):
-            refuse_kind(getattr(array, "dtype", None), name)
+            refuse_kind(getattr(array, "dtype", None), origin_of(iterator).prefix + name)
 
 
 def check_targets(model, method, iterator, step):
@@ -240,16 +276,18 @@ def check_targets(model, method, iterator, step):
         return
     _, y, _ = data_adapter_utils.unpack_x_y_sample_weight(adapter._inputs)
     if y is None and is_own(model, step.__name__, "compute_loss"):
+        validates = origin_of(iterator).prefix
+        what = "validation_data has no y" if validates else f"`{method}` was called without y"
         raise errors.raised_here(
             "BadUsage",
-            f"`{method}` was called without y, which the loss of {type(model).__name__!r} needs",
+            f"{what}, which the loss of {type(model).__name__!r} needs",
             "targets, one for each row of x",
             "Pass y; a model that needs none is compiled without loss and calls add_loss",
         )
 
 
 @contextlib.contextmanager
-def naming_rows(data, recover=lambda: None, keeps="", always=True):
+def naming_rows(data, recover=lambda: None, keeps="", always=True, origin=_ARGUMENTS):
     """After a failure has the last good state brought back, and says where in `data` it came up.
 
     Args:
@@ -257,13 +295,15 @@ def naming_rows(data, recover=lambda: None, keeps="", always=True):
         recover: gives what failed, as _recovery.Failed, or None.
         always: recover after exceptions of any kind: it brings a state back.
         keeps: what to say of the state that was brought back.
+        origin: what the data are called.
     """
     try:
         yield
     except errors.Error as error:
         failed = recover()
         kept = f". {keeps}" if failed and keeps else ""
-        better = _named_label(error, data, kept) or _named_batch(error, data, failed, kept)
+        better = _named_label(error, data, kept, origin)
+        better = better or _named_batch(error, data, failed, kept, origin)
         if better is None:
             raise
         raise better from error
@@ -273,14 +313,14 @@ def naming_rows(data, recover=lambda: None, keeps="", always=True):
         raise
 
 
-def _named_label(error, data, kept):
+def _named_label(error, data, kept, origin):
     """The engine's report of a label that is no class or no number, with its row; or None."""
     reported = _LABEL.search(str(error))
     if isinstance(error, errors.OutOfRangeError) and reported:
-        found = _find(data, int(reported[1]))
+        found = _find(data, int(reported[1]), origin)
         return found and _label_error(*found, reported[2], kept)
     if isinstance(error, errors.InvalidArgumentError) and "check_finite" in str(error):
-        found = _find(data, None)
+        found = _find(data, None, origin)
         return found and _label_error(*found, None, kept)
     return None
 
@@ -301,27 +341,33 @@ def _label_error(place, label, last, kept=""):
     )
 
 
-def _named_batch(error, data, failed, kept):
+def _named_batch(error, data, failed, kept, origin):
     """The error with the batch in which it came up, and the row where that can be seen."""
     if failed is None:
         return None
-    places = [] if failed.step is None else [f"batch {failed.step}"]
+    places = [] if failed.step is None else [origin.batch(failed.step)]
     reported = _INDEX.search(str(error))
-    found = reported and _find_index(failed.data or data, int(reported[1]), failed)
+    found = reported and _find_index(failed.data or data, int(reported[1]), failed, origin)
     if found:
-        places.append(f"where {found}" if places else found)
+        place, row = found
+        if failed.first is not None:
+            first, size = failed.first
+            places.append(origin.batch(first + row // size))
+        places.append(f"where {place}" if places else place)
     elif failed.rows is not None:
         in_order = (np.diff(failed.rows) == 1).all()
-        first, last, count = failed.rows[0], failed.rows[-1], len(failed.rows)
+        first, last = failed.rows[0] + origin.first, failed.rows[-1] + origin.first
+        count = len(failed.rows)
         places.append(f"rows {first} to {last}" if in_order else f"{count} shuffled rows")
     where = f". It came up in {', '.join(places)}" if places else ""
     return type(error)(f"{str(error).rstrip('.')}{where}{kept}")
 
 
-def _find_index(data, index, failed):
-    """"x, row 7 is 77" of the first row of the failing steps that holds an index; or None, also where
-    the number lies among others, so that it need not be the one that was reported. A row is counted
-    in the arrays that the user gave, and "of the batch" where only that is known."""
+def _find_index(data, index, failed, origin):
+    """("x, row 7 is 77", 7) of the first row of the failing steps that holds an index, and which of
+    their rows it is; or None, also where the number lies among others, so that it need not be the
+    one that was reported. A row is counted in the arrays that the user gave, and "of the batch"
+    where only that is known."""
     if data is None:
         return None
     of_batch = " of the batch" if failed.data is not None and failed.step is not None else ""
@@ -329,30 +375,31 @@ def _find_index(data, index, failed):
         if not name.startswith("x"):
             continue
         array = _on_host(array)
-        if array.dtype.kind not in "iuf":
+        if array.dtype.kind not in "iuf" or not array.size:
             continue
         rows = np.arange(len(array)) if failed.rows is None else failed.rows
         batch = array[rows].reshape(len(rows), -1)
         ends = (batch.min(), batch.max()) if failed.data is not None else (array.min(), array.max())
         if index in ends:
             at = int((batch == index).ravel().argmax())
-            row, element = _place(at, batch)
+            row, element = _ARGUMENTS.place(at, batch)
             if batch[row].ravel()[at % batch[0].size] == index:
-                return f"{name}, row {rows[row]}{of_batch}{element} is {index}"
+                number = rows[row] + (0 if of_batch else origin.first)
+                return f"{origin.prefix}{name}, row {number}{of_batch}{element} is {index}", row
     return None
 
 
 # Labels of Keras's own loss, before the first step.
 
 
-def check_labels(model, step, data, prefix="", batch=None):
+def check_labels(model, step, data, origin=_ARGUMENTS, batch=None):
     """Refuses labels for which the loss has no class.
 
     Args:
         model: its losses tell which arrays hold labels.
         step: its step method; one of the user's may do anything with labels.
         data: a batch, or (x, y, sample_weight).
-        prefix: of the arguments' names, for data that have others.
+        origin: what the data are called.
         batch: number of the batch, for the message.
     """
     outputs = model._seen_outputs
@@ -374,9 +421,9 @@ def check_labels(model, step, data, prefix="", batch=None):
         found = _first_bad_label(_on_host(labels), shape.sizes[axis], ignored)
         if found is not None:
             index, label = found
-            row, element = _place(index, _on_host(labels))
-            where = "" if batch is None else f"batch {batch}, "
-            place = f"{prefix}{names[id(labels)]}, {where}row {row}{element}"
+            row, element = origin.place(index, _on_host(labels))
+            where = "" if batch is None else f"{origin.batch(batch)}, "
+            place = f"{origin.prefix}{names[id(labels)]}, {where}row {row}{element}"
             raise _label_error(place, label, shape.sizes[axis] - 1)
 
 

@@ -23,10 +23,11 @@ _PARTS = 16
 
 class Failed:
     """The step that failed: its number (None: the only one, or not known); the rows among which it
-    came up where the data are whole arrays whose order is known, else its batch."""
+    came up where the data are whole arrays whose order is known, else its batch. Where it is one of
+    several steps, `first` is the number of the first of them and how many rows each has."""
 
-    def __init__(self, step, rows=None, data=None):
-        self.step, self.rows, self.data = step, rows, data
+    def __init__(self, step, rows=None, data=None, first=None):
+        self.step, self.rows, self.data, self.first = step, rows, data, first
 
 
 def _unique(slots):
@@ -237,8 +238,11 @@ class Predictions:
             return None
         begin, end = steps
         rows = [self._rows(step) for step in range(begin, end + 1)]
-        rows = None if rows[0] is None else np.concatenate(rows)
-        return Failed(begin if begin == end else None, rows)
+        if rows[0] is None:
+            return Failed(begin if begin == end else None)
+        if begin == end:
+            return Failed(begin, rows[0])
+        return Failed(None, np.concatenate(rows), first=(begin, len(rows[0])))
 
 
 def _can_be_read(out):

@@ -195,7 +195,9 @@ class TracefireTrainer(_Base):
             chunks = kept.watched(runner.chunks(order, size))
 
         logs = {}
-        with _data.naming_rows(source, kept.recover, _KEPT if mode is _TRAIN else ""):
+        keeps = _KEPT if mode is _TRAIN else ""
+        origin = _data.origin_of(iterator)
+        with _data.naming_rows(source, kept.recover, keeps, origin=origin):
             for logs in self._run_chunks(
                 mode, chunks, callbacks, lambda logs: read_scalars(logs) if looks else None
             ):
@@ -241,7 +243,8 @@ class TracefireTrainer(_Base):
             warnings.warn(f"Limiting epochs to {max_epochs}", stacklevel=2)
             epochs = max_epochs
         self._eval_epoch_iterator = None
-        if validation_split and validation_data is None:
+        splits = validation_split and validation_data is None
+        if splits:
             (x, y, sample_weight), validation_data = array_slicing.train_validation_split(
                 (x, y, sample_weight), validation_split=validation_split
             )
@@ -257,8 +260,9 @@ class TracefireTrainer(_Base):
         _data.check_targets(self, "fit", iterator, self.train_step)
         callbacks = self._prepare(_TRAIN, iterator, callbacks, verbose, epochs, add_history=True)
         self._check_labels(_TRAIN, iterator)
+        origin = _data.validation_origin(iterator.data_adapter._num_samples if splits else None)
         if isinstance(validation_data, (list, tuple)):
-            _data.check_labels(self, self.test_step, tuple(validation_data), "validation_data's ")
+            _data.check_labels(self, self.test_step, tuple(validation_data), origin)
         training_logs, finished = {}, False
         callbacks.on_train_begin()
         try:
@@ -273,6 +277,7 @@ class TracefireTrainer(_Base):
                         validation_batch_size or batch_size,
                         validation_steps,
                         callbacks,
+                        origin,
                     )
                     epoch_logs.update({f"val_{name}": value for name, value in val_logs.items()})
                 callbacks.on_epoch_end(epoch, epoch_logs)
@@ -289,11 +294,16 @@ class TracefireTrainer(_Base):
                 callbacks.on_train_end(logs=training_logs)
         return self.history
 
-    def _validate(self, validation_data, batch_size, steps, callbacks):
+    def _validate(self, validation_data, batch_size, steps, callbacks, origin):
         x, y, sample_weight = data_adapter_utils.unpack_x_y_sample_weight(validation_data)
         if self._eval_epoch_iterator is None:
             self._eval_epoch_iterator = self._iterator(
-                x=x, y=y, sample_weight=sample_weight, batch_size=batch_size, steps_per_epoch=steps
+                origin,
+                x=x,
+                y=y,
+                sample_weight=sample_weight,
+                batch_size=batch_size,
+                steps_per_epoch=steps,
             )
         return self.evaluate(
             x=x,
@@ -419,17 +429,19 @@ class TracefireTrainer(_Base):
 
     # Preparation.
 
-    def _iterator(self, shuffle=False, **arguments):
+    def _iterator(self, origin=None, shuffle=False, **arguments):
         _data.check_arguments(**arguments)
         iterator = EpochIterator(
             shuffle=shuffle, steps_per_execution=self.steps_per_execution, **arguments
         )
+        if origin is not None:
+            iterator._tracefire_origin = origin
         _data.check_kinds(iterator)
         return iterator
 
     def _check_labels(self, mode, iterator):
         if isinstance(iterator.data_adapter, ArrayDataAdapter):
-            _data.check_labels(self, getattr(self, mode.step), iterator.data_adapter._inputs)
+            _data.check_labels(self, getattr(self, mode.step), iterator.data_adapter._inputs, _data.origin_of(iterator))
 
     def _prepare(self, mode, iterator, callbacks, verbose, epochs=1, add_history=False):
         """Builds what is missing, for a run that nobody has stopped. Returns its callbacks."""

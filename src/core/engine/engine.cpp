@@ -7,6 +7,7 @@
 #include "core/graph/text.h"
 #include "core/ops/op_table.h"
 #include "core/runtime/placement_log.h"
+#include "core/runtime/run.h"
 
 namespace tracefire {
 
@@ -80,13 +81,27 @@ uint64_t Engine::choices_generation() const {
   return settings_generation() + Backends::instance().masks_generation();
 }
 
+namespace {
+
+/// Names and source lines of the operations that check data. A program says them in its errors, so
+/// that equal operations of two places are not one program.
+void add_places(const Graph& graph, std::string* key) {
+  for (const Node& node : graph.nodes) {
+    if (OpTable::instance().row(node.op).checks_data) *key += concat_text('|', place_of(node));
+    for (const GraphPtr& region : node.regions) add_places(*region, key);
+  }
+}
+
+}  // namespace
+
 Result<ProgramPtr> Engine::program_of(const GraphPtr& graph) {
   CompileOptions options = compile_options();
   options.optimize = false;
-  const std::string key =
+  std::string key =
       concat_text(options.device.str(), '|', int{options.policy == Policy::kStrict},
                   int{options.precision == Precision::kHighest}, options.deterministic, '|',
                   choices_generation(), '|', cache_key(OpTable::instance(), *graph));
+  add_places(*graph, &key);
   {
     std::lock_guard<std::mutex> lock(cache_mutex_);
     auto found = cache_.find(key);
