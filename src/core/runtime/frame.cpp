@@ -140,6 +140,7 @@ Status Frame::keep_errors() {
 }
 
 Status Frame::run_steps() {
+  if (again_) TF_RETURN_IF_ERROR(keep_errors());
   int64_t before = times_ != nullptr ? Events::now_ns() : 0;
   for (size_t i = 0; i < program_.steps.size(); ++i) {
     const Step& step = program_.steps[i];
@@ -508,7 +509,6 @@ Status Frame::finish_slots() {
   for (const Move& move : moves) {
     TF_RETURN_IF_ERROR(copy_value(move.type, move.source, move.target));
   }
-  TF_RETURN_IF_ERROR(keep_errors());
   again_ = true;
   return {};
 }

@@ -70,7 +70,7 @@ class Frame {
   Status run_call(const Step& step);
   Status run_host_call(size_t index, const Step& step);
   std::vector<ErrorBlock> blocks(const std::map<Device, Storage>& storages) const;
-  /// Keeps what the error blocks hold now, for the steps of the next run that ask.
+  /// Between two runs: keeps what the error blocks hold, for the steps of the next one that ask.
   Status keep_errors();
   /// The first failed check on the way to the operands of a step with an effect. What `reader`
   /// holds is read in the same wait.
