@@ -174,21 +174,12 @@ bool Search::try_file(Library library, const std::string& origin, const std::str
     record({library, origin, file, Outcome::kStub, ""});
     return false;
   }
-  // What is in the process already is not looked for.
-  void* handle = plain_name ? dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD) : nullptr;
-  if (handle == nullptr) {
-    NamedTrap trap;
-    if (plain_name) {
-      trap = named_loader_trap(file.c_str(), options_.loader_path.c_str());
-    } else {
-      trap.why = loader_trap(file.c_str());
-    }
-    if (trap.why != nullptr) {
-      const std::string path = plain_name ? trap.path : file;
-      record({library, origin, path, Outcome::kUnloadable, path + ": " + trap.why});
-      return false;
-    }
-    handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  NamedTrap trap;
+  void* handle = open_library(file.c_str(), options_.loader_path.c_str(), &trap);
+  if (trap.why != nullptr) {
+    const std::string path = trap.path;
+    record({library, origin, path, Outcome::kUnloadable, path + ": " + trap.why});
+    return false;
   }
   if (handle == nullptr) {
     const char* words = dlerror();

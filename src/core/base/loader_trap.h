@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -114,6 +115,20 @@ inline NamedTrap named_loader_trap(const char* name, const char* library_path,
     if (ends_search(path, &trap)) return trap;
   }
   return trap;
+}
+
+/// dlopen() of a path or a plain name that steps into no trap: null then, and `trap` tells. What the
+/// process has loaded already under a plain name is given without a search.
+inline void* open_library(const char* file, const char* library_path, NamedTrap* trap) {
+  constexpr int kFlags = RTLD_NOW | RTLD_LOCAL;
+  *trap = NamedTrap();
+  if (strchr(file, '/') == nullptr) {
+    if (void* handle = dlopen(file, kFlags | RTLD_NOLOAD)) return handle;
+    *trap = named_loader_trap(file, library_path);
+  } else {
+    loader_trap_detail::ends_search(file, trap);
+  }
+  return trap->why == nullptr ? dlopen(file, kFlags) : nullptr;
 }
 
 }  // namespace tracefire

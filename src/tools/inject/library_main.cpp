@@ -357,14 +357,8 @@ void* open_cupti(int major, TraceFacts* facts) {
   dl_iterate_phdr(&look_at_loaded, &loaded);
   char path[8192];
   const auto attempt = [&](const char* file) -> void* {
-    const bool plain_name = strchr(file, '/') == nullptr;
-    void* handle = plain_name ? dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD) : nullptr;
-    if (handle == nullptr) {
-      const char* trap = plain_name ? named_loader_trap(file, getenv("LD_LIBRARY_PATH")).why
-                                    : loader_trap(file);
-      if (trap != nullptr) return nullptr;
-      handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-    }
+    NamedTrap trap;
+    void* handle = open_library(file, getenv("LD_LIBRARY_PATH"), &trap);
     if (handle != nullptr) copy_text(facts->library, sizeof(facts->library), file);
     return handle;
   };
