@@ -213,7 +213,7 @@ int run(Context& context, const Options& options) {
   // A document holds all three steps; a person is told at once.
   if (const int problem = options.command.empty() || options.json
                               ? 0
-                              : inject::start_problem(options.command.front())) {
+                              : inject::find_program(options.command.front()).problem) {
     context.console.say(options.command.front() + ": " + std::strerror(problem),
                         "tracefire check: ");
     return problem == ENOENT ? inject::kCommandNotFound : inject::kCannotExecute;

@@ -13,6 +13,7 @@
 
 #include "backends/nvidia/search.h"
 #include "tools/inject/escape.h"
+#include "tools/inject/launch.h"
 
 extern char** environ;
 
@@ -180,23 +181,10 @@ Result<std::string> find_inject_library() {
                ". Set TRACEFIRE_INJECT_LIBRARY to its path.");
 }
 
-std::string resolve_command(const std::string& command) {
-  if (command.find('/') != std::string::npos) return command;
-  const char* path = std::getenv("PATH");
-  std::string rest = path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path;
-  while (true) {
-    const size_t end = rest.find(':');
-    const std::string file = rest.substr(0, end) + "/" + command;
-    if (access(file.c_str(), X_OK) == 0) return file;
-    if (end == std::string::npos) return "";
-    rest.erase(0, end + 1);
-  }
-}
-
 std::string find_cupti(const std::string& command) {
   nvidia::SearchOptions options = nvidia::SearchOptions::from_environment();
   std::vector<std::string> roots;
-  const std::string file = resolve_command(command);
+  const std::string file = find_program(command).path;
   if (!file.empty()) {
     append_packages(roots, file);
     if (const std::string interpreter = interpreter_of(file); !interpreter.empty()) {

@@ -38,9 +38,6 @@ std::string writable_by_others(const std::string& file);
 /// path, in toolkits; as TracePlan::cupti.
 std::string find_cupti(const std::string& command);
 
-/// The file that `command` names, searched in PATH; empty where there is none.
-std::string resolve_command(const std::string& command);
-
 /// Variables of this process that a report may show: a list of names (CUDA_*, NVIDIA_*, NCCL_*,
 /// XLA_*, RANK and the like), values without secrets.
 std::map<std::string, std::string> shown_environment();

@@ -121,25 +121,26 @@ Ending not_started(int code) {
 
 }  // namespace
 
-int start_problem(const std::string& name) {
-  const auto problem_of = [](const std::string& path) {
+FoundProgram find_program(const std::string& name) {
+  const auto looked_at = [](const std::string& path) -> FoundProgram {
     struct stat facts {};
-    if (stat(path.c_str(), &facts) != 0) return errno;
-    return !S_ISREG(facts.st_mode) || access(path.c_str(), X_OK) != 0 ? EACCES : 0;
+    if (stat(path.c_str(), &facts) != 0) return {"", errno};
+    if (!S_ISREG(facts.st_mode) || access(path.c_str(), X_OK) != 0) return {"", EACCES};
+    return {path, 0};
   };
-  if (name.find('/') != std::string::npos) return problem_of(name);
+  if (name.find('/') != std::string::npos) return looked_at(name);
   const char* path = std::getenv("PATH");
-  std::string folders = path == nullptr ? "/bin:/usr/bin" : path;
-  int worst = ENOENT;
+  const std::string folders = path == nullptr ? "/bin:/usr/bin" : path;
+  int problem = ENOENT;
   for (size_t begin = 0; begin <= folders.size();) {
     const size_t end = std::min(folders.find(':', begin), folders.size());
     const std::string folder = folders.substr(begin, end - begin);
-    const int problem = problem_of((folder.empty() ? "." : folder) + "/" + name);
-    if (problem == 0) return 0;
-    if (problem == EACCES) worst = EACCES;  // the search goes on, as that of execvp()
+    FoundProgram found = looked_at((folder.empty() ? "." : folder) + "/" + name);
+    if (found.problem == 0) return found;
+    if (found.problem == EACCES) problem = EACCES;  // the search goes on, as that of execvp()
     begin = end + 1;
   }
-  return worst;
+  return {"", problem};
 }
 
 Ending run_program(const std::vector<std::string>& command,

@@ -16,6 +16,7 @@ namespace tracefire::inject {
 /// Exit statuses as shells give them.
 inline constexpr int kCannotExecute = 126;
 inline constexpr int kCommandNotFound = 127;
+inline constexpr int kBrokenPipe = 141;  ///< 128 + SIGPIPE: the reader of the output went away
 
 /// How a program ended.
 struct Ending {
@@ -30,9 +31,13 @@ struct Ending {
   int64_t resident_peak = 0;  ///< bytes, of the largest single process
 };
 
-/// Why a program of that name (searched in PATH) cannot be started, as errno; 0 where it seems that
-/// it can. Nothing is run.
-int start_problem(const std::string& name);
+/// What execvp() would run under a name.
+struct FoundProgram {
+  std::string path;  ///< empty where there is a problem
+  int problem = 0;   ///< errno: why it cannot be started; 0 where it seems that it can
+};
+/// Searches PATH for a name without a slash. Nothing is run.
+FoundProgram find_program(const std::string& name);
 
 /// Runs `command` (searched in PATH) with additions to this process's environment and waits for it.
 /// The program keeps terminal, process group, signal mask and open files. While it runs, SIGINT and

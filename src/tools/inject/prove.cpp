@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "tools/inject/escape.h"
+#include "tools/inject/launch.h"
 #include "tools/inject/report.h"
 #include "tools/inject/run.h"
 #include "tools/inject/wrap.h"

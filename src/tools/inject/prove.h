@@ -31,7 +31,6 @@ struct ProveRequest {
 
 /// The verdict was missed.
 inline constexpr int kMissedVerdict = 3;
-inline constexpr int kBrokenPipe = 141;  ///< 128 + SIGPIPE: the reader of the output went away
 
 /// Runs the program (or reads a folder), reports, and returns the exit status: the program's own
 /// (128 + signal, 126, 127); kMissedVerdict where the program succeeded and the verdict is below
