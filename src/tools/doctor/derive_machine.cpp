@@ -17,7 +17,7 @@ void gpu_facts(const Machine& m, const Data& data, Facts* f) {
   std::vector<std::string> names;
   int before_turing = 0, blackwell = 0, data_center = 0;
   for (const Gpu& gpu : m.gpus) {
-    if (gpu.unlisted) {
+    if (unlisted(m, gpu)) {
       std::string what = gpu.name.empty() ? "An NVIDIA GPU" : gpu.name;
       f->set("gpu.unlisted", gpu.pci_address,
              what + (gpu.capability.empty() ? "" : " (compute capability " + gpu.capability + ")") +

@@ -348,11 +348,10 @@ void join_gpus(const Data& data, Machine* m) {
   }
   for (Gpu& gpu : m->gpus) {
     if (gpu.capability.empty()) gpu.capability = data.capability_of_name(gpu.name);
-    gpu.unlisted = !m->smi_rows.empty() && gpu.measured.empty();
   }
   // What the driver does not list says nothing of what frameworks see.
   std::stable_partition(m->gpus.begin(), m->gpus.end(),
-                        [](const Gpu& gpu) { return !gpu.unlisted; });
+                        [m](const Gpu& gpu) { return !unlisted(*m, gpu); });
   if (m->module_version.empty() && !m->smi_rows.empty()) {
     m->module_version = m->smi_rows[0]["driver_version"];
   }

@@ -20,7 +20,6 @@ struct Gpu {
   std::string name, pci_address, pci_device, capability;
   std::string driver;  ///< kernel driver that holds it, "" where nothing tells
   SmiRow measured;     ///< a row of the query table, empty where it was not measured
-  bool unlisted = false;  ///< nvidia-smi lists others and not this one: frameworks do not see it
 };
 
 /// A file of the driver's user-space part.
@@ -90,6 +89,11 @@ struct Machine {
     return it == env.end() ? kNone : it->second;
   }
 };
+
+/// nvidia-smi lists others and not this one: no framework sees it.
+inline bool unlisted(const Machine& machine, const Gpu& gpu) {
+  return !machine.smi_rows.empty() && gpu.measured.empty();
+}
 
 /// Reads it. `log_text` is what --log gave, "" for none.
 Machine read_machine(const Root& root, const Data& data, std::map<std::string, std::string> env,

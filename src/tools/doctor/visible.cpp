@@ -13,7 +13,7 @@ namespace {
 std::vector<size_t> listed(const Machine& m) {
   std::vector<size_t> out;
   for (size_t i = 0; i < m.gpus.size(); ++i)
-    if (!m.gpus[i].unlisted) out.push_back(i);
+    if (!unlisted(m, m.gpus[i])) out.push_back(i);
   return out;
 }
 
@@ -132,10 +132,10 @@ VisibleDevices visible_devices(const Machine& m) {
 }
 
 std::vector<Gpu> visible_gpus(const Machine& machine) {
+  std::vector<size_t> seen = visible_devices(machine).gpus;
+  if (seen.empty()) seen = listed(machine);
   std::vector<Gpu> out;
-  for (size_t i : visible_devices(machine).gpus) out.push_back(machine.gpus[i]);
-  if (!out.empty()) return out;
-  for (size_t i : listed(machine)) out.push_back(machine.gpus[i]);
+  for (size_t i : seen) out.push_back(machine.gpus[i]);
   return out;
 }
 
