@@ -11,6 +11,7 @@ from tracefire import errors
 _FLOATS = ("float16", "float32", "float64")
 _SIGNED = ("int8", "int16", "int32", "int64")
 _UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
+_INTEGERS = frozenset(_SIGNED + _UNSIGNED + ("int4", "uint4"))
 
 
 def is_float(dtype):
@@ -18,7 +19,7 @@ def is_float(dtype):
 
 
 def is_integer(dtype):
-    return dtype in _SIGNED + _UNSIGNED + ("int4", "uint4")
+    return dtype in _INTEGERS
 
 
 def is_complex(dtype):

@@ -154,16 +154,16 @@ class Watch:
 
     def look_once(self, iterator):
         """Looks at the arrays of an iterator; at those of generators as they come."""
-        adapter = iterator.data_adapter
-        if isinstance(adapter, ArrayDataAdapter) and not hasattr(iterator, "_tracefire_seen"):
+        arrays = whole_arrays(iterator)
+        if arrays is not None and not hasattr(iterator, "_tracefire_seen"):
             iterator._tracefire_seen = True
-            self.look(adapter._inputs, whole=True, origin=origin_of(iterator))
+            self.look(arrays, whole=True, origin=origin_of(iterator))
 
     def watched(self, iterator, step, run):
         """`run` of a list of batches, which remembers and looks at what comes from a generator."""
-        adapter = iterator.data_adapter
-        if isinstance(adapter, ArrayDataAdapter):
-            return run, adapter._inputs
+        arrays = whole_arrays(iterator)
+        if arrays is not None:
+            return run, arrays
         origin = origin_of(iterator)
         seen = _Extremes(origin)
 
@@ -264,17 +264,18 @@ def whole_arrays(iterator):
 
 def check_kinds(iterator):
     """Refuses arrays of texts, objects and dates, by the name of the argument."""
-    if isinstance(iterator.data_adapter, ArrayDataAdapter):
-        for name, array in leaves(iterator.data_adapter._inputs):
+    arrays = whole_arrays(iterator)
+    if arrays is not None:
+        for name, array in leaves(arrays):
             refuse_kind(getattr(array, "dtype", None), origin_of(iterator).prefix + name)
 
 
 def check_targets(model, method, iterator, step):
     """Refuses arrays without y where Keras's own step compares with it."""
-    adapter = iterator.data_adapter
-    if not isinstance(adapter, ArrayDataAdapter) or model._compile_loss is None:
+    arrays = whole_arrays(iterator)
+    if arrays is None or model._compile_loss is None:
         return
-    _, y, _ = data_adapter_utils.unpack_x_y_sample_weight(adapter._inputs)
+    _, y, _ = data_adapter_utils.unpack_x_y_sample_weight(arrays)
     if y is None and is_own(model, step.__name__, "compute_loss"):
         validates = origin_of(iterator).prefix
         what = "validation_data has no y" if validates else f"`{method}` was called without y"

@@ -109,8 +109,8 @@ class EpochRunner:
 
     def rows(self, order, step):
         """Numbers of the rows of a step's batch."""
-        lo, hi = step * self._data.batch, min((step + 1) * self._data.batch, self._data.rows)
-        return np.arange(lo, hi) if order is None else order[lo:hi]
+        rows = _rows_of_step(step, self._data.batch, self._data.rows)
+        return rows if order is None else order[rows]
 
     def chunks(self, order, chunk, collect=False):
         """Yields (first step, last step, function that runs them and gives the result)."""
@@ -147,7 +147,12 @@ def rows_of(iterator, shuffle=False):
     if shuffle or iterator.steps_per_epoch or not isinstance(adapter, ArrayDataAdapter):
         return lambda step: None
     size, rows = adapter._batch_size, adapter._num_samples
-    return lambda step: np.arange(step * size, min((step + 1) * size, rows))
+    return lambda step: _rows_of_step(step, size, rows)
+
+
+def _rows_of_step(step, batch, rows):
+    """Which of so many rows lie in a step's batch, as they lie."""
+    return np.arange(step * batch, min((step + 1) * batch, rows))
 
 
 def batches(iterator, run):

@@ -18,7 +18,6 @@ from keras.src.backend import config
 from keras.src.trainers import trainer as base_trainer
 from keras.src.trainers.data_adapters import array_slicing
 from keras.src.trainers.data_adapters import data_adapter_utils
-from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
 from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.utils import traceback_utils
 from keras.src.utils.python_utils import pythonify_logs
@@ -440,8 +439,10 @@ class TracefireTrainer(_Base):
         return iterator
 
     def _check_labels(self, mode, iterator):
-        if isinstance(iterator.data_adapter, ArrayDataAdapter):
-            _data.check_labels(self, getattr(self, mode.step), iterator.data_adapter._inputs, _data.origin_of(iterator))
+        arrays = _data.whole_arrays(iterator)
+        if arrays is not None:
+            step = getattr(self, mode.step)
+            _data.check_labels(self, step, arrays, _data.origin_of(iterator))
 
     def _prepare(self, mode, iterator, callbacks, verbose, epochs=1, add_history=False):
         """Builds what is missing, for a run that nobody has stopped. Returns its callbacks."""

@@ -130,7 +130,8 @@ def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
     if isinstance(x, Tensor):
         return x if dtype is None or dtype == x.dtype else _ops.cast(x, dtype=dtype)
     if isinstance(x, (bool, int, float)):
-        return _core.tensor(_whole(x, dtype), dtype or _number_type([x]))
+        x = _whole(x) if _dtypes.is_integer(dtype) else x
+        return _core.tensor(x, dtype or _number_type([x]))
     if isinstance(x, (list, tuple)):
         _check_nesting(x, 1, {})
         if _holds_tensors(x):
@@ -138,9 +139,9 @@ def convert_to_tensor(x, dtype=None, sparse=None, ragged=None):
     return _from_host(x, dtype)
 
 
-def _whole(number, dtype):
-    """The number without its fraction where `dtype` is an integer type: Keras's conversion is a cast."""
-    if isinstance(number, float) and _dtypes.is_integer(dtype) and math.isfinite(number):
+def _whole(number):
+    """The number without its fraction: Keras's conversion to integers is a cast."""
+    if isinstance(number, float) and math.isfinite(number):
         return math.trunc(number)
     return number
 
@@ -177,8 +178,8 @@ def _from_host(x, dtype):
         items = tree.flatten(x)
         if {type(i) for i in items} <= {bool, int, float}:
             # Read by the engine, which says so where a number does not fit.
-            whole = tree.map_structure(lambda i: _whole(i, dtype), x)
-            return _core.tensor(whole, dtype or _number_type(items))
+            x = tree.map_structure(_whole, x) if _dtypes.is_integer(dtype) else x
+            return _core.tensor(x, dtype or _number_type(items))
     array = np.asarray(x)
     refuse_kind(array.dtype, "an array that was given as a tensor")
     if dtype is None:
