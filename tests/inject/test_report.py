@@ -384,9 +384,21 @@ def test_a_container_without_records_proves_nothing(box, tmp_path):
 def test_a_cleared_environment_proves_nothing(box, tmp_path):
     done = box.prove("--json", "--", "sh", "-c", f"exec env -i {sys.executable} -c '{BUSY}'")
     report = report_of(done)
-    assert report["verdict"] == "unknown" and "did not get the variables" in report["reason"]
+    assert report["verdict"] == "unknown" and "could leave no records" in report["reason"]
+    # Also where a process loses it on its way from one program to the next.
+    becomes = f"import os; os.environ.clear(); os.execv({sys.executable!r}, ['python', '-c', {BUSY!r}])"
+    report = report_of(box.prove("--json", "--", sys.executable, "-c", becomes))
+    assert report["verdict"] == "unknown" and "could leave no records" in report["reason"]
     kept = report_of(box.prove("--json", "--", sys.executable, "-c", BUSY))
     assert kept["verdict"] == "on-cpu" and kept["reason"] == "no process of the program started CUDA"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+def test_another_user_may_not_write_the_records(box, tmp_path):
+    becomes = f"import os; os.setuid(65534); {BUSY}"
+    report = report_of(box.prove("--json", "--require", "on-gpu", "--", "sh", "-c",
+                                 f"exec {shlex.quote(sys.executable)} -c {shlex.quote(becomes)}"))
+    assert report["verdict"] == "unknown" and "another user" in report["reason"]
 
 
 def test_a_failed_program_is_told(box, tmp_path):

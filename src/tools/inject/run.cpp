@@ -25,6 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int kLookMs = 50;  // children that end sooner, beside others that work, weigh little
+
 int64_t clock_ns(clockid_t clock) {
   timespec t{};
   clock_gettime(clock, &t);
@@ -198,7 +200,7 @@ Session run_and_record(const RunOptions& options, std::string* lost) {
   nvidia::Stack stack(nvidia::SearchOptions::from_environment());
   Sampler sampler(stack);
   const int64_t begun = clock_ns(CLOCK_MONOTONIC);
-  session.ending = run_program(command, variables, options.sample_ms, options.own_stdout,
+  session.ending = run_program(command, variables, kLookMs, options.own_stdout,
                                [&](pid_t pid) { sampler.look(pid); });
   session.wall_ns = clock_ns(CLOCK_MONOTONIC) - begun;
   take_over(sampler, stack, session);
@@ -233,7 +235,7 @@ Result<Session> watch_process(pid_t pid, double seconds, const std::string& fold
   Sampler sampler(stack);
   const int64_t begun = clock_ns(CLOCK_MONOTONIC);
   const auto elapsed = [&] { return clock_ns(CLOCK_MONOTONIC) - begun; };
-  const timespec period{0, 250000000};
+  const timespec period{0, kLookMs * 1000000L};
   do {
     sampler.look(pid);
     if (sigtimedwait(&stop, nullptr, &period) > 0) break;

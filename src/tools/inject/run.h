@@ -19,7 +19,6 @@ struct RunOptions {
   int64_t window_limit = -1;  ///< bytes of single events a process; -1: the usual 32 MiB
   bool graphs_by_node = true;
   int beat_ms = 0;  ///< how often records are collected; 0: the usual 250
-  int sample_ms = 250;
   bool own_stdout = true;  ///< false: what the program writes to stdout goes to stderr
   std::string version;
   std::string commit;  ///< of Tracefire, for the manifest; may be empty

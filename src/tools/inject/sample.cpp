@@ -13,6 +13,10 @@
 namespace tracefire::inject {
 namespace {
 
+constexpr int64_t kSampleNs =
+    240'000'000;  // looks at the GPUs are at least so far apart in the end
+constexpr int kLooksToDetails = 40;
+
 int64_t monotonic() {
   timespec t{};
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -77,19 +81,30 @@ bool maps_driver(pid_t pid) {
          std::string::npos;
 }
 
-/// Whether the process got the variables of the tracing. What cannot be read is another user's, or
-/// has more rights than ours.
-bool was_told(pid_t pid) {
-  const std::string text = small_file("/proc/" + std::to_string(pid) + "/environ", size_t{1} << 20);
-  return text.rfind("TRACEFIRE_PROVE_DIR=", 0) == 0 ||
-         text.find(std::string_view("\0TRACEFIRE_PROVE_DIR=", 21)) != std::string::npos;
-}
-
 /// A figure of a file of lines "name value"; 0 where it is not there.
 int64_t figure_of(const std::string& text, const std::string& name) {
   const size_t at = text.rfind(name, 0) == 0 ? 0 : text.find("\n" + name);
   if (at == std::string::npos) return 0;
   return std::strtoll(text.c_str() + text.find(name, at) + name.size(), nullptr, 10);
+}
+
+/// Whether the process has the variables of the tracing. What cannot be read is another user's, or
+/// has more rights than ours.
+bool has_variables(pid_t pid) {
+  const std::string text = small_file("/proc/" + std::to_string(pid) + "/environ", size_t{1} << 20);
+  return text.rfind("TRACEFIRE_PROVE_DIR=", 0) == 0 ||
+         text.find(std::string_view("\0TRACEFIRE_PROVE_DIR=", 21)) != std::string::npos;
+}
+
+/// Whether a process may write into the folder of the records, which is this user's alone. `status`
+/// is its /proc/PID/status.
+bool may_record(const std::string& status) {
+  const size_t users = status.find("\nUid:");  // real, effective, saved, of files
+  if (users == std::string::npos) return false;
+  char* end = nullptr;
+  std::strtoll(status.c_str() + users + 5, &end, 10);
+  const long long user = std::strtoll(end, nullptr, 10);
+  return user == 0 || user == static_cast<long long>(geteuid());
 }
 
 Paging read_paging() {
@@ -252,7 +267,8 @@ void Sampler::look_at_process(pid_t pid, pid_t parent, int64_t now, Sample& samp
   std::string command = small_file(base + "/cmdline", 1024);
   while (!command.empty() && command.back() == '\0') command.pop_back();
   std::replace(command.begin(), command.end(), '\0', ' ');
-  if (!command.empty()) seen.command = command;
+  const bool other_program = !command.empty() && command != seen.command;
+  if (other_program) seen.command = command;
   const std::string name = name_of(pid);
   if (!name.empty()) seen.name = name;
   const auto number = [&](size_t i) { return std::strtoll(fields[i].c_str(), nullptr, 10); };
@@ -260,11 +276,14 @@ void Sampler::look_at_process(pid_t pid, pid_t parent, int64_t now, Sample& samp
   const int64_t resident = number(21) * kPage;
   seen.resident_peak = std::max(seen.resident_peak, resident);
   const bool zombie = fields[0] == "Z";
-  if (!zombie && (fresh || looks_ % 8 == 2)) {
-    if (!seen.driver_loaded) seen.driver_loaded = maps_driver(pid);
-    seen.told = was_told(pid);
+  if (!zombie) {
     const std::string status = small_file(base + "/status", 16384);
     seen.swapped_peak = std::max(seen.swapped_peak, figure_of(status, "VmSwap:") * 1024);
+    if (fresh || other_program || looks_ % kLooksToDetails == 2) {
+      if (!seen.driver_loaded) seen.driver_loaded = maps_driver(pid);
+      seen.told = has_variables(pid);
+    }
+    seen.told = seen.told && may_record(status);
   }
   seen.faults = number(9);
   sample.resident += resident;
@@ -286,9 +305,13 @@ void Sampler::look(pid_t root) {
       if (child != root) look_at_process(child, getpid(), sample.at_ns, sample, 1);
     }
   }
+  ++looks_;
+  if (sample.at_ns < due_ns_) return;
+  due_ns_ = sample.at_ns + gap_ns_;
+  gap_ns_ = std::min(2 * gap_ns_, kSampleNs);
   for (const auto& [pid, seen] : processes_) sample.cpu_ns += seen.cpu_ns;
   if (nvml_ != nullptr) look_at_gpus(sample);
-  if (looks_++ % every_ != 0) return;
+  if (taken_++ % every_ != 0) return;
   samples_.push_back(std::move(sample));
   if (samples_.size() >= kMost) thin();
 }

@@ -49,8 +49,7 @@ struct ProcessSeen {
   int64_t gpu_memory_peak = 0;  ///< by NVML
   bool driver_loaded = false;   ///< libcuda was mapped
   bool on_gpu = false;          ///< NVML named it
-  bool told =
-      true;  ///< its environment has the variables of the tracing; false: not, or unreadable
+  bool told = true;          ///< it has the variables of the tracing and may write where they say
   int64_t faults = 0;        ///< page faults that read from disk
   int64_t swapped_peak = 0;  ///< bytes of its memory that were swapped out
 };
@@ -75,8 +74,9 @@ struct GpuSeen {
   int max_sm_mhz = 0;
 };
 
-/// Looks at a process tree through /proc and at the GPUs through NVML. Keeps at most `kMost`
-/// samples: beyond that, neighbours become one and every second look is left out, and so on.
+/// Looks at a process tree through /proc, and a few times a second at the GPUs through NVML, which
+/// makes a sample. Keeps at most `kMost` samples: beyond that, neighbours become one and every
+/// second one is left out, and so on.
 class Sampler {
  public:
   static constexpr size_t kMost = 512;
@@ -118,7 +118,11 @@ class Sampler {
   Paging paging_at_start_;
   int64_t left_out_ = 0;
   int64_t begun_ns_ = 0;
-  int every_ = 1;  ///< one look in so many is kept
+  int64_t due_ns_ = 0;  ///< the next look makes a sample from then on
+  int64_t gap_ns_ =
+      25'000'000;  ///< to the sample after that; programs that end soon have some, too
+  int every_ = 1;  ///< one sample in so many is kept
+  int taken_ = 0;
   int looks_ = 0;
 };
 

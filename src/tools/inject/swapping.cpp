@@ -118,9 +118,9 @@ std::string unseen_work(const Session& s) {
     driver |= p.driver_loaded;
   }
   if (count == 0 || (!driver && untold * 10 <= cpu)) return "";
-  return std::to_string(count) +
-         " processes did not get the variables of the tracing (a cleared environment, another "
-         "user, more rights): nothing is known of their work";
+  return std::to_string(count) + (count == 1 ? " process" : " processes") +
+         " could leave no records (a cleared environment, another user, more rights): nothing is "
+         "known of the work done there";
 }
 
 }  // namespace tracefire::inject
