@@ -68,9 +68,9 @@ Command prove_command() {
       "--json stdout is one JSON document and nothing else: what the program prints there goes to "
       "stderr. --out keeps the same document as report.json and leaves stdout to the program.",
       "The exit status is the program's own: 128 + n where signal n ended it, 126 where it cannot "
-      "be executed, 127 where it is not found; 3 where --require is missed. Where records or "
-      "reports cannot be written, the "
-      "program runs all the same, its status stays, and stderr says what is not kept.",
+      "be executed, 127 where it is not found; 3 where --require is missed. A folder of --out that "
+      "cannot be made is refused (2) before the program runs; where records or reports are lost "
+      "later, the program's status stays, and stderr says what is not kept.",
       "With --out the folder gets report.txt, report.json, report.html (one file, no scripts), "
       "trace.json (for Perfetto), and the records, which --from analyses again. docker, podman, "
       "nerdctl and apptainer get the options that bring the recording into the container.",

@@ -62,7 +62,7 @@ int profile(Context& context, const Options& options) {
   how.version = context.build.version;
   if (folder.ok()) {
     how.folder = *folder;
-  } else if (folder.status().code() == ErrorCode::kBadUsage) {
+  } else if (!options.out.empty()) {
     wrong_usage("--out: ", folder.status().message());
   } else {
     how.no_folder = folder.status().message();  // the program runs all the same

@@ -221,10 +221,9 @@ int observe(const ProveRequest& request, RunOptions options, Kept kept, std::str
 int prove(const ProveRequest& request, std::string* document) {
   if (!request.from.empty()) return analyse_again(request, document);
   Result<std::string> folder = make_folder(request.out);
-  const bool in_use = !folder.ok() && folder.status().code() == ErrorCode::kBadUsage;
-  if (in_use || (!folder.ok() && (request.print_env || request.attach > 0))) {
-    return refuse(folder.status());
-  }
+  // Who names a folder wants the records; a long run without them is worse than none.
+  const bool wanted = !request.out.empty() || request.print_env || request.attach > 0;
+  if (!folder.ok() && wanted) return refuse(folder.status());
   RunOptions options = run_options(request);
   if (request.print_env) {
     options.folder = *folder;
