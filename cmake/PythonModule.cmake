@@ -56,6 +56,17 @@ add_custom_target(tracefire_python_packages ALL
   COMMENT "" VERBATIM)
 add_dependencies(tracefire_python_packages tracefire_build_info)
 
+# The name and version under which pip, importlib.metadata and `tracefire doctor` know what is built here.
+if(NOT SKBUILD)
+  file(GLOB stale "${TRACEFIRE_PYTHON_DIR}/tracefire-*.dist-info")
+  list(REMOVE_ITEM stale "${TRACEFIRE_PYTHON_DIR}/tracefire-${PROJECT_VERSION}.dist-info")
+  if(stale)
+    file(REMOVE_RECURSE ${stale})
+  endif()
+  file(WRITE "${TRACEFIRE_PYTHON_DIR}/tracefire-${PROJECT_VERSION}.dist-info/METADATA"
+       "Metadata-Version: 2.1\nName: tracefire\nVersion: ${PROJECT_VERSION}\n")
+endif()
+
 # What the wheel holds beside the packages of python/ (pyproject.toml): the module with its libraries
 # in the package tracefire, and tracefire.pth at the top of site-packages.
 if(TRACEFIRE_STATIC_RUNTIME)

@@ -207,4 +207,52 @@ TEST_CASE("doctor: a Jetson's PyTorch is replaced by NVIDIA's PyTorch") {
   }
 }
 
+TEST_CASE("doctor: packages of a folder that a .pth file adds by site.addsitedir() belong to it") {
+  const std::string prefix = "/srv/app/.venv", site = prefix + "/lib/python3.11/site-packages/";
+  Tree tree = {
+      {prefix + "/pyvenv.cfg", "home = /usr/bin\nversion = 3.11.7\n"},
+      {site + "keras-3.15.1.dist-info/METADATA", "Name: keras\nVersion: 3.15.1\n"},
+      {"/srv/build/tracefire-0.1.0.dist-info/METADATA", "Name: tracefire\nVersion: 0.1.0\n"},
+      {"/home_of_app/.keras/keras.json", R"({"backend": "tensorflow"})"},
+      {site + "development.pth", ""}};
+  const auto ask = [&](const std::string& line) {
+    tree[site + "development.pth"] = line;
+    return ask_doctor(TreeOnDisk(tree).root(), {{"HOME", "/home_of_app"}}, {"--python", prefix});
+  };
+  for (const char* line : {"import site; site.addsitedir('/srv/build')\n", "/srv/build\n",
+                           "import site;site.addsitedir(\"/srv/build\")"}) {
+    const Answer answer = ask(line);
+    CHECK_MESSAGE(answer.report["inventory"].dump().find("Tracefire 0.1.0") != std::string::npos,
+                  line);
+    // A program may choose the back end that is there.
+    CHECK(answer.faults.empty());
+    CHECK(answer.notes.count("keras-backend-unset") == 1);
+  }
+  for (const char* line :
+       {"import site; site.addsitedir('/srv/build\n", "import site.addsitedir(",
+        "import site; site.addsitedir(x)\n", "# site.addsitedir('/srv/build')\n"}) {
+    const Answer answer = ask(line);
+    CHECK_MESSAGE(answer.report["inventory"].dump().find("Tracefire") == std::string::npos, line);
+    CHECK(answer.faults == std::vector<std::string>{"keras-backend-missing"});
+  }
+}
+
+TEST_CASE("doctor: many empty environments that are not counted are one line") {
+  Tree tree;
+  for (int i = 0; i < 20; ++i) {  // copies of one that lay elsewhere
+    const std::string copy = "/srv/copy" + std::to_string(i);
+    tree[copy + "/pyvenv.cfg"] = "version = 3.12.3\n";
+    tree[copy + "/bin/activate"] = "# by venv\nVIRTUAL_ENV=\"/opt/first\"\n";
+    tree[copy + "/lib/python3.12/site-packages/pip-24.0.dist-info/METADATA"] =
+        "Name: pip\nVersion: 24.0\n";
+  }
+  const Answer answer = ask_doctor(TreeOnDisk(tree).root());
+  int lines = 0;
+  for (const auto& line : answer.report["inventory"])
+    lines += line.get<std::string>().find("/srv/copy") != std::string::npos;
+  CHECK(lines == 3);
+  CHECK(answer.report["inventory"].dump().find(
+            "17 more environments hold none of these packages") != std::string::npos);
+}
+
 }  // namespace tracefire::test

@@ -229,6 +229,17 @@ void read_dists(const Root& root, const std::string& site, const std::vector<std
   }
 }
 
+/// DIR of a line `import site; site.addsitedir('DIR')`; "" where a line is none.
+std::string added_site(std::string_view line) {
+  static constexpr std::string_view kCall = "site.addsitedir(";
+  const size_t at = line.find(kCall);
+  if (line.rfind("import ", 0) != 0 || at == line.npos) return "";
+  line.remove_prefix(at + kCall.size());
+  const size_t end = line.empty() ? line.npos : line.find(line[0], 1);
+  if (end == line.npos || (line[0] != '\'' && line[0] != '"')) return "";
+  return std::string(line.substr(1, end - 1));
+}
+
 /// Folders that a .pth file adds to the way of imports.
 std::vector<std::string> folders_of_pth(const Root& root, const std::string& site,
                                         const std::string& name) {
@@ -236,9 +247,11 @@ std::vector<std::string> folders_of_pth(const Root& root, const std::string& sit
   std::string text = root.read(site + "/" + name, 16 << 10).value_or("");
   for (std::string_view line : lines_of(text, 64)) {
     line = trim(line);
-    if (line.empty() || line[0] == '#' || line.rfind("import ", 0) == 0) continue;
-    std::string path =
-        normal_path(line[0] == '/' ? std::string(line) : site + "/" + std::string(line));
+    if (line.empty() || line[0] == '#') continue;
+    const bool code = line.rfind("import ", 0) == 0;
+    std::string path = code ? added_site(line) : std::string(line);
+    if (path.empty()) continue;
+    path = normal_path(path[0] == '/' ? path : site + "/" + path);
     if (path != "/" && root.facts(path).type == FileType::kFolder) out.push_back(path);
   }
   return out;

@@ -10,6 +10,7 @@ namespace tracefire::doctor {
 namespace {
 
 constexpr size_t kMaxLines = 600;
+constexpr size_t kMostEmptyStrays = 3;
 
 void machine_lines(const Root& root, const Machine& m, std::vector<std::string>* out) {
   std::vector<std::string> parts;
@@ -193,8 +194,19 @@ std::vector<std::string> inventory_lines(
   variable_lines(survey.machine, &out);
   toolkit_lines(root, &out);
   package_lines(survey.machine, &out);
-  for (const Surveyed& surveyed : survey.environments)
-    environment_lines(surveyed, verdict_for(surveyed.env.prefix), &out);
+  size_t empty_strays = 0;
+  for (const Surveyed& surveyed : survey.environments) {
+    std::vector<std::string> lines;
+    environment_lines(surveyed, verdict_for(surveyed.env.prefix), &lines);
+    const Environment& env = surveyed.env;
+    const bool tells_little = lines.size() == 1 && !env.stray.empty() && !env.active;
+    if (tells_little && ++empty_strays > kMostEmptyStrays) continue;
+    out.insert(out.end(), lines.begin(), lines.end());
+  }
+  if (empty_strays > kMostEmptyStrays) {
+    out.push_back(std::to_string(empty_strays - kMostEmptyStrays) +
+                  " more environments hold none of these packages and are not counted.");
+  }
   for (std::string& line : loaded_lines(root, survey)) out.push_back(std::move(line));
   if (out.size() > kMaxLines) {
     size_t more = out.size() - kMaxLines;
