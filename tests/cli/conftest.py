@@ -7,7 +7,6 @@ import os
 import pathlib
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 
@@ -16,6 +15,9 @@ import pytest
 from json_schema import errors
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+import emulated_libraries  # noqa: E402
+
 BUILD = pathlib.Path(os.environ.get("TRACEFIRE_BUILD_DIR", ROOT / "build"))
 PROGRAM = BUILD / "bin" / "tracefire"
 SCHEMAS = {
@@ -102,28 +104,19 @@ def cli(tmp_path):
 @pytest.fixture
 def emulated(cli, tmp_path):
     """Environment in which the driver and its libraries are the emulator of the C++ tests."""
-    emulator = BUILD / "tests" / "libtf_cuda_emulator.so"
-    if not emulator.exists():
-        pytest.skip("the emulator of NVIDIA's libraries is not built")
-    folder = tmp_path / "emulated"
-    folder.mkdir()
-    for name in ("libcuda.so.1", "libnvidia-ml.so.1", "libnvrtc.so.13", "libcublasLt.so.13"):
-        (folder / name).symlink_to(emulator)
-    return {
-        "TRACEFIRE_CUDA_PATH": str(folder),
-        "TRACEFIRE_CACHE_DIRECTORY": str(tmp_path / "emulated_cache"),  # not beside a real GPU's kernels
-        "TF_EMU_READY_KERNELS": str(BUILD / "tests" / "libtf_emulated_kernels.so"),
-        "TF_EMU_PRELUDE": str(ROOT / "tests/nvidia/emulator/device_prelude.h"),
-    }
+    missing = emulated_libraries.what_is_missing(BUILD, kernels=False)
+    if missing:
+        pytest.skip(missing)
+    (tmp_path / "emulated").mkdir()
+    return emulated_libraries.make(BUILD, tmp_path / "emulated")
 
 
 @pytest.fixture
 def emulated_kernels(emulated):
     """The same where kernels are run, not only devices listed: they are built for the host."""
-    if not pathlib.Path(emulated["TF_EMU_READY_KERNELS"]).exists():
-        pytest.skip("the ready kernels are not built for the host")
-    if not shutil.which("c++"):
-        pytest.skip("needs c++, with which the emulated NVRTC compiles")
+    missing = emulated_libraries.what_is_missing(BUILD)
+    if missing:
+        pytest.skip(missing)
     return emulated
 
 

@@ -8,7 +8,6 @@ import functools
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,26 +16,20 @@ import pytest
 
 import tracefire
 
-_LIBRARIES = ("libcuda.so.1", "libnvrtc.so.13", "libcublasLt.so.13", "libnvidia-ml.so.1")
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+import emulated_libraries  # noqa: E402
 
-
-_KERNELS = pathlib.Path(tracefire._core.__file__).parents[2] / "tests" / "libtf_emulated_kernels.so"
+_BUILD = pathlib.Path(tracefire._core.__file__).parents[2]
+_folder = tempfile.TemporaryDirectory(prefix="tracefire_emulated_")
 
 
 @functools.cache
-def _folder():
-    """A folder with the emulator under the names of NVIDIA's libraries, and for what it compiles."""
-    emulator = _KERNELS.with_name("libtf_cuda_emulator.so")
-    if not emulator.exists() or not _KERNELS.exists():
-        pytest.skip(f"needs the emulated GPU of a build folder, {emulator} and {_KERNELS.name}")
-    if not shutil.which("c++"):
-        pytest.skip("needs c++, with which the emulated NVRTC compiles")
-    folder = tempfile.TemporaryDirectory(prefix="tracefire_emulated_")
-    first = pathlib.Path(folder.name) / _LIBRARIES[0]
-    shutil.copy(emulator, first)
-    for name in _LIBRARIES[1:]:
-        os.link(first, first.with_name(name))
-    return folder
+def _environment():
+    missing = emulated_libraries.what_is_missing(_BUILD)
+    if missing:
+        pytest.skip(missing)
+    return emulated_libraries.make(_BUILD, _folder.name)
 
 
 def run(program):
@@ -45,7 +38,6 @@ def run(program):
     Before it stand `import numpy as np`, keras, and `core`, tracefire's module. What it passes to
     `answer()` is returned.
     """
-    folder = _folder().name
     before = (
         "import json, os, sys\n"
         "import numpy as np\n"
@@ -55,15 +47,12 @@ def run(program):
         "assert core.default_device() == '/GPU:0', core.why_no_gpu()\n"
         "def answer(value): print('answer', json.dumps(value))\n"
     )
-    env = dict(
-        os.environ,
-        KERAS_BACKEND="tracefire",
-        TRACEFIRE_CUDA_PATH=folder,
-        TF_EMU_READY_KERNELS=str(_KERNELS),
-        TF_EMU_PRELUDE=str(pathlib.Path(__file__).parents[1] / "nvidia" / "emulator" / "device_prelude.h"),
-        TRACEFIRE_CACHE_DIRECTORY=folder + "/cache",
-        PYTHONPATH=os.pathsep.join(sys.path),
-    )
+    env = {
+        **os.environ,
+        **_environment(),
+        "KERAS_BACKEND": "tracefire",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
     done = subprocess.run(
         [sys.executable, "-c", before + program], capture_output=True, text=True, env=env
     )
