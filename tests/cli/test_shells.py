@@ -158,25 +158,40 @@ def test_scripts_are_text_that_the_shell_can_read(cli, tmp_path, shell):
     assert done.returncode == 0 and done.stderr == ""
 
 
-def test_zsh_offers_commands_options_and_values(cli, tmp_path):
-    if not shutil.which("zsh"):
-        pytest.skip("no zsh here")
-    (tmp_path / "_tracefire").write_text(cli("completion", "zsh").out)
+def zsh_shows(cli, folder, line, *words):
+    """What an interactive zsh shows for `line` and two tabs, until it has shown all the words."""
+    (folder / "_tracefire").write_text(cli("completion", "zsh").out)
+    seen = " && ".join(f"$text == *{word}*" for word in words)
     program = (
         "zmodload zsh/zpty\n"
-        f"zpty z zsh -f -i\n"
-        f"zpty -w z 'PS1=; fpath=({tmp_path} $fpath); autoload -Uz compinit; compinit -u -D; setopt no_list_beep'\n"
+        "zpty z zsh -f -i\n"
+        f"zpty -w z 'PS1=; fpath=({folder} $fpath); autoload -Uz compinit; compinit -u -D; setopt no_list_beep'\n"
         "sleep 1\n"
-        "zpty -w -n z $'tracefire devices --\\t\\t'\n"
-        "for i in {1..40}; do\n"
+        f"zpty -w -n z $'{line}\\t\\t'\n"
+        "for i in {1..160}; do\n"
         "  sleep 0.25; while zpty -r -t z more; do text+=$more; done\n"
-        "  [[ $text == *--json*  && $text == *--libraries* && $text == *--color* ]] && break\n"
+        f"  [[ {seen} ]] && break\n"
         "done\n"
         "print -r -- $text\n"
     )
-    done = subprocess.run(["zsh", "-f", "-c", program], capture_output=True, text=True, timeout=30, env=cli.env)
-    for word in ("--json", "--libraries", "--color"):
-        assert word in done.stdout, done.stdout
+    return subprocess.run(["zsh", "-f", "-c", program], capture_output=True, text=True, timeout=60, env=cli.env).stdout
+
+
+def test_zsh_offers_commands_options_and_values(cli, tmp_path):
+    if not shutil.which("zsh"):
+        pytest.skip("no zsh here")
+    words = ("--json", "--libraries", "--color")
+    shown = zsh_shows(cli, tmp_path, "tracefire devices --", *words)
+    assert all(word in shown for word in words), shown
+
+
+@pytest.mark.parametrize("command, words", [
+    ("doctor", ("--framework", "--root")), ("monitor", ("--query-gpu", "--webhook")), ("prove", ("--attach", "--require"))])
+def test_zsh_completes_links_to_commands(cli, tmp_path, command, words):
+    if not shutil.which("zsh"):
+        pytest.skip("no zsh here")
+    shown = zsh_shows(cli, tmp_path, f"tracefire-{command} --", *words)
+    assert all(word in shown for word in words), shown
 
 
 def test_zsh_offers_programs_and_their_files_after_the_dashes(cli, here):
