@@ -92,8 +92,8 @@ def test_the_html_page_is_one_strict_file_of_its_owner(cli, tmp_path):
 
 def test_where_the_page_cannot_be_written_nothing_is_run(cli, tmp_path):
     mark, page = tmp_path / "ran", tmp_path / "missing" / "page.html"
-    done = cli("check", FAST, "--html", page, "--", "touch", mark, status=1)
-    assert f"[TF-E0404] the file {page} cannot be written" in done.err
+    done = cli("check", FAST, "--html", page, "--", "touch", mark, status=2)
+    assert f"--html: the file {page} cannot be written" in done.err
     assert not mark.exists()
 
 

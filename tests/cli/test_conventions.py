@@ -31,7 +31,8 @@ TEXT = {
 }
 # Outputs and modes of which one call can have one.
 EXCLUSIVE = {
-    "doctor": [["--json", "--html"], ["--html", "--json"], ["diff", "/", "/", "--html"], ["--log", "-", "--data", "-"]],
+    "doctor": [["--json", "--html"], ["--html", "--json"], ["diff", "/", "/", "--html"], ["--log", "-", "--data", "-"], ["diff", "/", "/", "--log", "x"],
+               ["diff", "/", "/", "--root", "/"]],
     "monitor": [
         ["--json", "--csv"],
         ["--json", "--metrics"],
@@ -44,6 +45,15 @@ EXCLUSIVE = {
         ["--query-gpu=name", "--format=csv", "--serve"],
         ["--help-query-gpu", "--json"],
         ["--help-query-gpu", "--serve"],
+        ["--metrics", "--serve"],
+        ["--metrics", "--log", "x"],
+        ["--json", "--log", "x"],
+        ["--csv", "--serve"],
+        ["--once", "--count", "1"],
+        ["--once", "--duration", "1s"],
+        ["--metrics", "--every", "2s"],
+        ["--read-only", "--once"],
+        ["--read-only", "--serve"],
     ],
     "prove": [
         ["--print-env", "--out", "x", "--json"],
@@ -52,8 +62,14 @@ EXCLUSIVE = {
         ["--attach", "1", "--", "true"],
         ["--print-env", "--out", "x", "--from", "y"],
         ["--seconds", "3", "--", "true"],
+        ["--from", "x", "--beat", "100"],
+        ["--from", "x", "--graphs", "node"],
+        ["--attach", "1", "--limit", "0"],
+        ["--print-env", "--out", "x", "--quiet"],
+        ["--print-env", "--out", "x", "--require", "on-gpu"],
     ],
-    "demo": [["--json", "x", "--html", "x"]],
+    "demo": [["--json", "x", "--html", "x"], ["--html", "x", "--seed", "1", "--", "true"]],
+    "check": [["--require", "on-gpu"]],
     "": [["--version", "devices"], ["--write-manual", "x", "devices"], ["--version", "--write-manual", "x"]],
 }
 FLAGS_WITH_VALUES = [

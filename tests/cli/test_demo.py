@@ -86,8 +86,8 @@ def test_wrong_numbers_are_refused_before_anything_runs(cli, words):
     ],
 )
 def test_where_the_result_cannot_be_written_nothing_is_trained(cli, tmp_path, path, said):
-    done = cli("demo", "--json", path, status=1, cwd=tmp_path)
-    assert "[TF-E0404] the file " in done.err and said in done.err
+    done = cli("demo", "--json", path, status=2, cwd=tmp_path)
+    assert "--json: the file " in done.err and said in done.err
     assert "epoch" not in done.err and done.out == ""
 
 

@@ -393,6 +393,24 @@ def test_a_cleared_environment_proves_nothing(box, tmp_path):
     assert kept["verdict"] == "on-cpu" and kept["reason"] == "no process of the program started CUDA"
 
 
+def test_what_could_leave_no_records_is_named_with_the_cure(box, tmp_path):
+    """Also beside a process that started CUDA and computed nothing there; not beside one that did."""
+    hidden = f"env -i {sys.executable} -c {shlex.quote(BUSY)}"
+    idle = report_of(box.prove("--json", "--require", "on-gpu", "--", "sh", "-c", f"{box.program} idle; {hidden}"))
+    assert idle["verdict"] == "unknown" and "could leave no records" in idle["reason"] and "python" in idle["reason"]
+    finding, = (a for a in idle["advice"] if "could leave no records" in a["finding"])
+    assert any("--print-env" in action for action in finding["actions"])
+    done = box.prove("--json", "--require", "on-gpu", "--", "sh", "-c", hidden)
+    assert done.returncode == 3 and json.loads(done.stdout)["verdict"] == "unknown"
+
+
+def test_what_only_starts_others_is_not_missed(box):
+    """Wrappers and short helpers, whose environment was cleared, did nothing that could have been on a GPU."""
+    assert report_of(box.prove("--json", "--", "timeout", "60", "nice", box.program, "training"))["verdict"] == "on-gpu"
+    command = f"env -i true; timeout 60 nice {sys.executable} -c {shlex.quote(BUSY)}; env -i uname >/dev/null"
+    assert report_of(box.prove("--json", "--", "sh", "-c", command))["verdict"] == "on-cpu"
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
 def test_another_user_may_not_write_the_records(box, tmp_path):
     becomes = f"import os; os.setuid(65534); {BUSY}"

@@ -65,6 +65,28 @@ def test_python_program_on_the_cpu(box, tmp_path):
     assert again == report
 
 
+def test_a_program_that_ran_no_operation(box, tmp_path):
+    """It is not taken for one that computed on the CPU."""
+    done = box.prove("--json", "--require", "on-gpu", "--out", tmp_path / "out", "--", sys.executable,
+                     script(tmp_path, "import tracefire"))
+    assert done.returncode == 3
+    report = json.loads(done.stdout)
+    assert report["verdict"] == "unknown" and "no operation was run" in report["reason"]
+    assert report_of(box.prove("--json", "--from", tmp_path / "out")) == report
+
+
+def test_a_child_without_records_beside_operations_on_the_cpu(box, tmp_path):
+    """What ran here ran on the CPU; what the child did is not known."""
+    busy = "import time\nbegin = time.process_time()\nwhile time.process_time() < begin + 2: pass"
+    text = TENSORS + f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {busy!r}], env={{}}, check=True)\n"
+    done = box.prove("--json", "--require", "on-gpu", "--", sys.executable, script(tmp_path, text))
+    assert done.returncode == 3
+    report = json.loads(done.stdout)
+    assert report["verdict"] == "unknown" and "could leave no records" in report["reason"], report["reason"]
+    assert any("could leave no records" in reason for reason in report["incomplete"])
+    assert any("os.environ" in action for a in report["advice"] for action in a["actions"])
+
+
 def test_layers_of_keras_are_named(box, tmp_path):
     if importlib.util.find_spec("keras") is None:
         pytest.skip("Keras is not installed")

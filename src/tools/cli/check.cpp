@@ -54,8 +54,8 @@ int see(const Options& options, const Console& console, CheckResult* result) {
     throw UsageError{result->doctor.value("summary", std::string("the doctor gave no answer"))};
   }
   for (const doctor::ProductTrial& product : products) {
-    result->products.push_back({product.framework, product.device, "", product.problem,
-                                product.flops_per_second, 0});
+    result->products.push_back(
+        {product.framework, product.device, "", product.problem, product.flops_per_second, 0});
   }
   return status;
 }
@@ -209,7 +209,13 @@ int monitor_program(const Options& options, const Context& context, CheckResult*
 }
 
 int run(Context& context, const Options& options) {
-  if (options.html) check_output("--html", *options.html);
+  if (options.command.empty() && !options.require.empty()) {
+    wrong_usage(
+        "--require was given without a program, whose verdict it is about. `tracefire "
+        "check --require ",
+        options.require, " -- PROGRAM` was expected.");
+  }
+  if (options.html) check_output("--html", *options.html, Readers::kOwner);
   // A document holds all three steps; a person is told at once.
   if (const int problem = options.command.empty() || options.json
                               ? 0
@@ -227,10 +233,13 @@ int run(Context& context, const Options& options) {
     context.console.keep_status(result.exit_status);
   }
   if (options.html) {
-    const Status written = inject::write_private(*options.html, check_html(result));
-    // A program has ended and its status is not lost.
-    if (options.command.empty()) written.throw_if_error();
-    if (!written.ok()) context.console.say(written.str(), "tracefire check: the page is lost: ");
+    try {
+      write_file(*options.html, check_html(result), Readers::kOwner);
+    } catch (const Error& lost) {
+      if (options.command.empty()) throw;
+      // A program has ended and its status is not lost.
+      context.console.say(lost.what(), "tracefire check: the page is lost: ");
+    }
   }
   if (options.json) context.print(check_json(context, result));
   if (options.quiet || options.json) return result.exit_status;

@@ -7,17 +7,16 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "tools/report/manifest.h"
 
 namespace tracefire::cli {
 namespace {
 
-void cannot_write(const std::string& path, int problem) {
-  error(ErrorCode::kCannotWrite, "the file ", printable(path),
-        " cannot be written: ", std::strerror(problem),
-        ". A place that this user may write to was expected.")
-      .throw_if_error();
+std::string not_written(const std::string& path, int problem) {
+  return concat_text("the file ", printable(path), " cannot be written: ", std::strerror(problem),
+                     ". A place that this user may write to was expected.");
 }
 
 }  // namespace
@@ -53,22 +52,50 @@ std::string read_input(const std::string& path) {
   return text;
 }
 
-void check_output(const std::string& option, const std::string& path) {
+void check_output(const std::string& option, const std::string& path, Readers readers) {
   if (path.empty() || path == "-") {
     wrong_usage(option, " was given '", path, "'. The name of a file was expected.");
   }
   struct stat facts {};
-  const bool is_there = ::lstat(path.c_str(), &facts) == 0;
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
-  const int problem = file < 0 ? errno : 0;
+  const bool is_there = ::stat(path.c_str(), &facts) == 0;  // no link to a file that is missing
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
+  int problem = file < 0 ? errno : 0;
+  if (problem == ENXIO) problem = 0;  // a pipe that nobody reads yet
+  if (file >= 0 && !is_there) {
+    std::error_code gone;  // where the name is a link, what it led to was made
+    const std::filesystem::path made = std::filesystem::canonical(path, gone);
+    ::unlink(gone ? path.c_str() : made.c_str());
+  }
   if (file >= 0) ::close(file);
-  if (file >= 0 && !is_there) ::unlink(path.c_str());
-  if (problem != 0 && problem != ENXIO) cannot_write(path, problem);  // ENXIO: a pipe, nobody reads
+  if (problem == 0 && is_there && readers == Readers::kOwner && S_ISREG(facts.st_mode) &&
+      facts.st_uid != ::geteuid()) {
+    problem = EPERM;  // its readers are for its owner to choose
+  }
+  if (problem != 0) wrong_usage(option, ": ", not_written(path, problem));
 }
 
-void write_file(const std::string& path, std::string_view text) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+bool is_same_file(const std::string& a, const std::string& b) {
+  std::error_code unknown;
+  if (std::filesystem::equivalent(a, b, unknown)) return true;
+  const auto whole = [&unknown](std::filesystem::path name) {
+    // A link to what is not there yet leads there all the same.
+    const std::filesystem::path to = std::filesystem::read_symlink(name, unknown);
+    if (!unknown) name = name.parent_path() / to;
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(name, unknown), unknown);
+  };
+  const std::filesystem::path whole_a = whole(a);
+  return !whole_a.empty() && whole_a == whole(b);
+}
+
+void write_file(const std::string& path, std::string_view text, Readers readers) {
+  const bool closed = readers == Readers::kOwner;
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, closed ? 0600 : 0666);
   int problem = file < 0 ? errno : 0;
+  struct stat facts {};
+  if (problem == 0 && ::fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) &&
+      ((closed && ::fchmod(file, 0600) != 0) || ::ftruncate(file, 0) != 0)) {
+    problem = errno;
+  }
   while (problem == 0 && !text.empty()) {
     const ssize_t n = ::write(file, text.data(), text.size());
     if (n >= 0) {
@@ -78,7 +105,7 @@ void write_file(const std::string& path, std::string_view text) {
     }
   }
   if (file >= 0 && ::close(file) != 0 && problem == 0) problem = errno;
-  if (problem != 0) cannot_write(path, problem);
+  if (problem != 0) error(ErrorCode::kCannotWrite, not_written(path, problem)).throw_if_error();
 }
 
 }  // namespace tracefire::cli

@@ -115,12 +115,18 @@ std::string utc_now();
 /// The whole of a file, or of stdin where `path` is "-". Throws Error: kFileNotFound.
 std::string read_input(const std::string& path);
 
+/// Who may read a file that is written.
+enum class Readers { kAll, kOwner };
+
 /// Finds out, before long work, whether write_file() could write there; leaves everything as it is.
-/// `option` is the one that named the file: an empty name and "-" are wrong usage. Throws Error:
-/// kCannotWrite.
-void check_output(const std::string& option, const std::string& path);
+/// `option` is the one that named the file. Where it could not, that is wrong usage.
+void check_output(const std::string& option, const std::string& path,
+                  Readers readers = Readers::kAll);
+
+/// Whether two names, of files that may not be there yet, are of the same file.
+bool is_same_file(const std::string& a, const std::string& b);
 
 /// Makes or replaces a file. Throws Error: kCannotWrite with the system's words.
-void write_file(const std::string& path, std::string_view text);
+void write_file(const std::string& path, std::string_view text, Readers readers = Readers::kAll);
 
 }  // namespace tracefire::cli

@@ -11,7 +11,7 @@ constexpr int64_t kLongestBeat = 60'000;  // milliseconds
 
 struct Options {
   inject::ProveRequest request;
-  std::string graphs = "node";
+  std::string graphs;  ///< "": node
   int64_t beat_ms = 0, seconds = 0;
 };
 
@@ -26,6 +26,14 @@ void check(const Options& o) {
     wrong_usage("--print-env needs --out: the folder that the records go to.");
   }
   if (r.print_env && r.json) wrong_usage("--print-env and --json exclude each other.");
+  const bool records = r.from.empty() && r.attach == 0;
+  if (!records && (!o.graphs.empty() || o.beat_ms > 0 || r.window_limit >= 0)) {
+    wrong_usage("--graphs, --beat and --limit say how a program is recorded. They do not go with ",
+                r.attach > 0 ? "--attach." : "--from.");
+  }
+  if (r.print_env && (r.quiet || !r.require.empty())) {
+    wrong_usage("--quiet and --require are about a report. They do not go with --print-env.");
+  }
   if (o.seconds > 0 && r.attach == 0) wrong_usage("--seconds goes with --attach only.");
   if (o.beat_ms > kLongestBeat) {
     wrong_usage("--beat was given ", o.beat_ms, ". At most ", kLongestBeat, " were expected.");
@@ -92,7 +100,7 @@ Command prove_command() {
       check(*options);
       inject::ProveRequest request = options->request;
       request.own_stdout = !request.json;
-      request.graphs_by_node = options->graphs == "node";
+      request.graphs_by_node = options->graphs != "graph";
       request.beat_ms = static_cast<int>(options->beat_ms);
       request.seconds = static_cast<double>(options->seconds);
       request.out_look = context.console.look();

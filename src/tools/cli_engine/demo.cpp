@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tracefire demo`: trains a small network on scanned digits and says where it ran. The same
 // network, split and output as python/tracefire/demo.py, through the C++ library alone.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -22,6 +23,10 @@ struct Options {
   int64_t epochs = 40, batch = 64, seed = 1;
   std::optional<std::string> json, html;  ///< files
   std::vector<std::string> command;       ///< runs instead of this demo, for the report
+  std::vector<CLI::Option*> own;          ///< what only this demo takes
+  bool own_given() const {
+    return std::any_of(own.begin(), own.end(), [](CLI::Option* o) { return o->count() > 0; });
+  }
 };
 
 nn::Sequential make_model() {
@@ -166,10 +171,13 @@ Command demo_command() {
   command.schema = "tracefire.demo/1";
   command.define = [](CLI::App& app) -> Action {
     auto options = std::make_shared<Options>();
-    add_number(app, "--epochs", options->epochs, 1, "how often each digit is seen (default 40)");
-    add_number(app, "--batch", options->batch, 1, "digits a step (default 64)");
-    add_number(app, "--seed", options->seed, 0,
-               "start of the random numbers (default 1): the same seed trains the same network");
+    options->own.push_back(add_number(app, "--epochs", options->epochs, 1,
+                                      "how often each digit is seen (default 40)"));
+    options->own.push_back(
+        add_number(app, "--batch", options->batch, 1, "digits a step (default 64)"));
+    options->own.push_back(add_number(
+        app, "--seed", options->seed, 0,
+        "start of the random numbers (default 1): the same seed trains the same network"));
     app.add_option("--json", options->json,
                    "also writes the result there, as schema/cli/demo.json describes it")
         ->type_name("FILE")
@@ -185,7 +193,12 @@ Command demo_command() {
       if (!options->html && !options->command.empty()) {
         wrong_usage("a program was given without --html, which reports on it.");
       }
-      if (options->json && options->json == options->html) {
+      if (!options->command.empty() && options->own_given()) {
+        wrong_usage(
+            "--epochs, --batch and --seed are the demo's own. A program was given, which "
+            "takes its options after its name.");
+      }
+      if (options->json && options->html && is_same_file(*options->json, *options->html)) {
         wrong_usage("--json and --html were both given '", printable(*options->json),
                     "'. Two files were expected.");
       }

@@ -30,6 +30,17 @@ int refuse(const Options& options, const std::string& message, std::ostream& out
   return 2;
 }
 
+/// Why the report could not be kept, "" where it could: found out before the trials, not after.
+std::string output_problem(const Options& options) {
+  if (options.output.empty()) return "";
+  for (const std::string& read : {options.log, options.data, options.diff_a, options.diff_b})
+    if (is_same_file(options.output, read))
+      return "--output and what is read are both " + options.output + ". Two files were expected.";
+  const std::string problem = check_private(options.output);
+  if (problem.empty()) return "";
+  return "The report could not be written to " + options.output + ": " + problem + ".";
+}
+
 int deliver(const Options& options, const Report& raw, std::ostream& out, std::ostream& err) {
   Report report = made_safe(raw);
   std::string text = options.form == Form::kJson ? as_json(report)
@@ -127,6 +138,7 @@ int doctor_main(const std::vector<std::string>& arguments, std::ostream& out, st
   Options options = parse_options(arguments);
   options.look = look;
   try {
+    if (options.error.empty()) options.error = output_problem(options);
     if (!options.error.empty()) return refuse(options, options.error, out, err);
     return run(options, out, err, products);
   } catch (const std::exception& problem) {

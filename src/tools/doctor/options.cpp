@@ -108,6 +108,9 @@ Options parse_options(const std::vector<std::string>& arguments) {
           "machine.";
     else if (options.form == Form::kHtml)
       options.error = "doctor diff has text and --json, no --html.";
+    else if (!options.root.empty() || !options.log.empty())
+      options.error =
+          "--root and --log do not go with doctor diff, which names what it reads: A B.";
   }
   return options;
 }

@@ -67,15 +67,43 @@ std::string read_text(const std::string& path, std::string* text) {
   return problem;
 }
 
-std::string write_private(const std::string& path, const std::string& text) {
-  int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+namespace {
+
+/// Opens a plain file of this user, as it is; the problem, or "".
+std::string open_private(const std::string& path, int* fd) {
+  *fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+  if (*fd < 0) return std::strerror(errno);
   struct stat st {};
-  if (fd < 0 || ::fstat(fd, &st) != 0) return std::strerror(errno);
-  std::string problem;
-  if (!S_ISREG(st.st_mode) || st.st_uid != ::geteuid())
-    problem = "it is no plain file of this user";
-  else if (::fchmod(fd, 0600) != 0 || ::ftruncate(fd, 0) != 0)
-    problem = std::strerror(errno);
+  if (::fstat(*fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == ::geteuid()) return "";
+  ::close(*fd);
+  return "it is no plain file of this user";
+}
+
+}  // namespace
+
+std::string check_private(const std::string& path) {
+  struct stat st {};
+  const bool is_there = ::lstat(path.c_str(), &st) == 0;
+  int fd = -1;
+  std::string problem = open_private(path, &fd);
+  if (!problem.empty()) return problem;
+  if (!is_there) ::unlink(path.c_str());
+  ::close(fd);
+  return "";
+}
+
+bool is_same_file(const std::string& a, const std::string& b) {
+  struct stat st_a {
+  }, st_b{};
+  return ::stat(a.c_str(), &st_a) == 0 && ::stat(b.c_str(), &st_b) == 0 &&
+         st_a.st_dev == st_b.st_dev && st_a.st_ino == st_b.st_ino;
+}
+
+std::string write_private(const std::string& path, const std::string& text) {
+  int fd = -1;
+  std::string problem = open_private(path, &fd);
+  if (!problem.empty()) return problem;
+  if (::fchmod(fd, 0600) != 0 || ::ftruncate(fd, 0) != 0) problem = std::strerror(errno);
   for (size_t done = 0; problem.empty() && done < text.size();) {
     ssize_t put = ::write(fd, text.data() + done, text.size() - done);
     if (put < 0 && errno != EINTR) problem = std::strerror(errno);

@@ -204,6 +204,7 @@ void clocks(const Report& r, std::vector<Advice>& list) {
 std::vector<Advice> advise(const Report& report) {
   std::vector<Advice> list;
   failure(report, list);
+  advise_unseen(report, list);
   placement(report, list);
   if (report.place == Place::kOnCpu) {
     advise_machine(report, list);

@@ -481,6 +481,8 @@ void judge_without_records(Report& report, const Damage& damage) {
     return;
   }
   const std::string unseen = s.tracing == "on" ? unseen_work(s) : "";
+  const bool idle = std::any_of(report.processes.begin(), report.processes.end(),
+                                [](const ProcessFigure& p) { return p.record->idle_tracefire; });
   if (s.tracing == "on" && report.processes.empty() && unseen.empty() && damage.empty()) {
     report.place = Place::kOnCpu;
     report.evidence = Evidence::kTraced;
@@ -499,6 +501,9 @@ void judge_without_records(Report& report, const Damage& damage) {
   if (looks == 0) {
     report.reason = "nothing was recorded and NVML showed no process of the program on a GPU";
     if (!s.nvml_problem.empty()) report.reason = "nothing was recorded and NVML does not answer";
+    if (idle) {
+      report.reason = "no operation was run: the program loaded Tracefire and computed nothing";
+    }
     if (!unseen.empty()) report.reason = unseen;
     if (!damage.empty() && report.processes.empty()) report.reason = "what was recorded is lost";
     return;

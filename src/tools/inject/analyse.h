@@ -133,6 +133,9 @@ void weigh_evidence(Report& report, const std::vector<ProcessRecord>& records,
 /// Adds what the machine did to the program: memory swapping, other processes on its GPUs.
 void advise_machine(const Report& report, std::vector<Advice>& list);
 
+/// Adds how processes that could leave no records can be made to, where that decides the verdict.
+void advise_unseen(const Report& report, std::vector<Advice>& list);
+
 /// Why the absence of records proves nothing; empty where every process would have left some had it
 /// used a GPU.
 std::string unseen_work(const Session& session);

@@ -110,9 +110,15 @@ void weigh_evidence(Report& report, const std::vector<ProcessRecord>& records,
     (report.place == Place::kOnGpu ? report.notes : reasons).push_back(text);
   }
   const Place seen = report.place;
+  // What could leave no records matters where no work on a GPU was seen elsewhere.
+  const std::string work =
+      seen == Place::kOnCpu && report.session->tracing == "on" ? unseen_work(*report.session) : "";
+  if (!work.empty()) reasons.push_back(work);
+  all.gpu |= !work.empty();
   report.place = certain(report.place, all);
   if (report.place == Place::kUnknown && seen == Place::kOnCpu) {
     report.reason = "no work on a GPU was seen, but the evidence is incomplete";
+    if (!work.empty()) report.reason = "no work on a GPU was seen, but " + work;
   }
 }
 

@@ -21,12 +21,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int kRefused = 2;
+
 int refuse(const Status& status) {
   std::fprintf(stderr, "tracefire prove: %s\n", printable(status.str()).c_str());
-  return 2;
+  return kRefused;
 }
 
-/// Writes to stdout; an exit status. What cannot be written is said, but for a reader that went away.
+/// Writes to stdout; an exit status. What cannot be written is said, but for a reader that went
+/// away.
 int put(const std::string& text) {
   if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return 0;
   if (errno == EPIPE) return kBrokenPipe;
@@ -171,12 +174,15 @@ int analyse_again(const ProveRequest& request, std::string* document) {
   const Result<Session> session = read_session_file(request.from);
   if (!session.ok()) return refuse(session.status());
   Kept kept{request.from, "", ""};
+  std::vector<std::string> fresh;
   if (!request.out.empty()) {
-    const Result<std::string> made = make_folder(request.out);
+    const Result<std::string> made = make_folder(request.out, &fresh);
     if (!made.ok()) return refuse(made.status());
     kept.reports = *made;
   }
-  return tell(request, kept, *session, document);
+  const int status = tell(request, kept, *session, document);
+  if (status == kRefused) take_back_folders(fresh);
+  return status;
 }
 
 RunOptions run_options(const ProveRequest& request) {
@@ -220,7 +226,8 @@ int observe(const ProveRequest& request, RunOptions options, Kept kept, std::str
 
 int prove(const ProveRequest& request, std::string* document) {
   if (!request.from.empty()) return analyse_again(request, document);
-  Result<std::string> folder = make_folder(request.out);
+  std::vector<std::string> fresh;
+  Result<std::string> folder = make_folder(request.out, &fresh);
   // Who names a folder wants the records; a long run without them is worse than none.
   const bool wanted = !request.out.empty() || request.print_env || request.attach > 0;
   if (!folder.ok() && wanted) return refuse(folder.status());
@@ -228,7 +235,10 @@ int prove(const ProveRequest& request, std::string* document) {
   if (request.print_env) {
     options.folder = *folder;
     const Result<TracePlan> plan = plan_tracing(options);
-    if (!plan.ok()) return refuse(plan.status());
+    if (!plan.ok()) {
+      take_back_folders(fresh);
+      return refuse(plan.status());
+    }
     return put(print_env(*plan, request.command));
   }
   Kept kept;
@@ -239,6 +249,7 @@ int prove(const ProveRequest& request, std::string* document) {
     if (!request.out.empty()) kept.reports = *folder;
   }
   const int status = observe(request, std::move(options), kept, document);
+  if (status == kRefused) take_back_folders(fresh);
   if (request.out.empty() && folder.ok()) {
     std::error_code ignored;
     fs::remove_all(*folder, ignored);

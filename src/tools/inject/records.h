@@ -107,6 +107,7 @@ struct ProcessRecord {
   std::vector<LaneRow> lanes;            ///< 0: all that had no room
   std::vector<uint32_t> thread_ids;      ///< 0: the same
   std::shared_ptr<const OpRecords> ops;  ///< of Tracefire's executor; null for other programs
+  bool idle_tracefire = false;           ///< Tracefire was loaded and ran no operation
   std::string damage;                    ///< what could not be read; empty where all could
 };
 

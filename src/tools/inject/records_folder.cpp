@@ -68,6 +68,10 @@ void attach(OpRecords&& ops, std::vector<ProcessRecord>& records) {
     records.push_back(std::move(made));
     of = &records.back();
   }
+  if (ops.programs.empty() && ops.rows.empty()) {
+    of->idle_tracefire = true;  // another framework may have computed here
+    return;
+  }
   of->ops = std::make_shared<const OpRecords>(std::move(ops));
 }
 

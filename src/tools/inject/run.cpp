@@ -93,9 +93,51 @@ bool is_running(pid_t pid) {
   return state != 'Z' && state != 'X';
 }
 
+/// Makes `path`, private, and what is missing above it; `made` gets what was.
+Status make_folders(const fs::path& path, std::vector<std::string>* made) {
+  const auto failed = [&](int code) {
+    return error(ErrorCode::kFileNotFound, path.string(),
+                 " could not be made: ", std::strerror(code));
+  };
+  fs::path above;
+  for (const fs::path& name : path.parent_path()) {
+    above /= name;
+    const int problem = mkdir(above.c_str(), 0777) == 0 ? 0 : errno;
+    std::error_code unknown;
+    if (problem == 0) {
+      made->push_back(above.string());
+    } else if (!fs::is_directory(above, unknown)) {
+      return failed(problem == EEXIST ? ENOTDIR : problem);
+    }
+  }
+  if (mkdir(path.c_str(), 0700) == 0) {
+    made->push_back(path.string());
+  } else if (errno != EEXIST) {
+    return failed(errno);
+  }
+  const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  struct stat info {};
+  const bool known = folder >= 0 && fstat(folder, &info) == 0;
+  const bool mine = known && info.st_uid == geteuid();
+  std::error_code unknown;
+  const bool empty = mine && fs::is_empty(path, unknown) && !unknown;
+  const int problem = empty && fchmod(folder, 0700) != 0 ? errno : 0;
+  if (folder >= 0) close(folder);
+  if (problem != 0) {
+    return error(ErrorCode::kFileNotFound, path.string(),
+                 " could not be made this user's alone: ", std::strerror(problem));
+  }
+  if (empty) return {};
+  return error(ErrorCode::kBadUsage, path.string(), " is ",
+               !known  ? "no folder"
+               : !mine ? "another user's folder"
+                       : "not empty",
+               ". Expected a folder of yours that is new or empty.");
+}
+
 }  // namespace
 
-Result<std::string> make_folder(const std::string& wanted) {
+Result<std::string> make_folder(const std::string& wanted, std::vector<std::string>* made) {
   std::error_code failed;
   if (wanted.empty()) {
     std::string tried;
@@ -110,26 +152,19 @@ Result<std::string> make_folder(const std::string& wanted) {
                  "). Set TMPDIR to a folder that you can write to.");
   }
   const fs::path path = fs::absolute(wanted, failed);
-  fs::create_directories(path.parent_path(), failed);
-  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-    return error(ErrorCode::kFileNotFound, path.string(),
-                 " could not be made: ", std::strerror(errno));
+  std::vector<std::string> fresh;
+  const Status usable = make_folders(path, &fresh);
+  if (!usable.ok()) {
+    take_back_folders(fresh);
+    return usable;
   }
-  const int folder = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  struct stat info {};
-  const bool known = folder >= 0 && fstat(folder, &info) == 0;
-  const bool mine = known && info.st_uid == geteuid();
-  const bool empty = mine && fs::is_empty(path, failed) && !failed;
-  const bool closed = empty && fchmod(folder, 0700) == 0;
-  if (folder >= 0) close(folder);
-  if (!closed) {
-    return error(ErrorCode::kBadUsage, path.string(), " is ",
-                 !known  ? "no folder"
-                 : !mine ? "another user's folder"
-                         : "not empty",
-                 ". Expected a folder of yours that is new or empty.");
-  }
+  if (made != nullptr) *made = fresh;
   return path.string();
+}
+
+void take_back_folders(const std::vector<std::string>& made) {
+  for (auto it = made.rbegin(); it != made.rend() && rmdir(it->c_str()) == 0; ++it) {
+  }
 }
 
 Status write_private(const std::string& path, std::string_view text) {

@@ -18,16 +18,21 @@ struct RunOptions {
   std::string no_folder;
   int64_t window_limit = -1;  ///< bytes of single events a process; -1: the usual 32 MiB
   bool graphs_by_node = true;
-  int beat_ms = 0;  ///< how often records are collected; 0: the usual 250
+  int beat_ms = 0;         ///< how often records are collected; 0: the usual 250
   bool own_stdout = true;  ///< false: what the program writes to stdout goes to stderr
   std::string version;
   std::string commit;  ///< of Tracefire, for the manifest; may be empty
 };
 
 /// A fresh private folder: `wanted`, which must not exist or be empty, or one in TMPDIR, or where
-/// that cannot be written in another place for such things, where `wanted` is empty. Errors:
-/// kBadUsage for what is in use, kFileNotFound with the system's words.
-Result<std::string> make_folder(const std::string& wanted);
+/// that cannot be written in another place for such things, where `wanted` is empty. `made` gets
+/// the folders that were not there before, the outermost first. Errors, which leave none of them
+/// behind: kBadUsage for what is in use, kFileNotFound with the system's words.
+Result<std::string> make_folder(const std::string& wanted,
+                                std::vector<std::string>* made = nullptr);
+
+/// Takes back the folders that make_folder() made and that nothing was written into.
+void take_back_folders(const std::vector<std::string>& made);
 
 /// Runs the program under the injected library and samples it; writes session.json into the folder
 /// at the beginning, so that at the end its absence tells of a folder that was emptied, and again

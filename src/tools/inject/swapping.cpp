@@ -92,6 +92,20 @@ void other_processes(const Report& r, std::vector<Advice>& list) {
 
 }  // namespace
 
+void advise_unseen(const Report& report, std::vector<Advice>& list) {
+  const Session& s = *report.session;
+  if (report.place != Place::kUnknown || s.tracing != "on" || s.elsewhere) return;
+  const std::string unseen = unseen_work(s);
+  if (unseen.empty()) return;
+  list.push_back(
+      {unseen,
+       {"Leave its environment as it is: env without -i, `sudo -E`, in Python "
+        "env={**os.environ, ...}",
+        "Or set the variables there: `tracefire prove --print-env --out DIRECTORY` prints "
+        "them; `tracefire prove --from DIRECTORY` then reports",
+        "Where it becomes another user: run the whole as that user"}});
+}
+
 void advise_machine(const Report& report, std::vector<Advice>& list) {
   unified_memory(report, list);
   host_paging(report, list);
@@ -107,6 +121,7 @@ std::string unseen_work(const Session& s) {
   int64_t untold = 0;
   int count = 0;
   bool driver = false;
+  const ProcessSeen* first = nullptr;  // the one that did most
   for (const ProcessSeen& p : s.processes) {
     cpu += p.cpu_ns;
     if (p.on_gpu)
@@ -115,12 +130,14 @@ std::string unseen_work(const Session& s) {
     if (p.told) continue;
     untold += p.cpu_ns;
     ++count;
+    if (first == nullptr || p.cpu_ns > first->cpu_ns) first = &p;
     driver |= p.driver_loaded;
   }
   if (count == 0 || (!driver && untold * 10 <= cpu)) return "";
   return std::to_string(count) + (count == 1 ? " process" : " processes") +
-         " could leave no records (a cleared environment, another user, more rights): nothing is "
-         "known of the work done there";
+         " could leave no records (a cleared environment, another user, more rights), " +
+         (count == 1 ? "" : "most of all ") + printable(first->name, 64) + " (pid " +
+         std::to_string(first->pid) + "): nothing is known of the work done there";
 }
 
 }  // namespace tracefire::inject

@@ -149,6 +149,7 @@ class Run {
   /// Alerts of a snapshot go out. False: the run is to end with kAlert.
   bool tell_alerts(const Snapshot& snapshot, bool on_stderr);
   Status start_server();
+  void announce_server() const;
   int status_of(const Snapshot* snapshot) const {
     return snapshot != nullptr && snapshot->problem.empty() ? kSuccess : kUnreadable;
   }
@@ -263,7 +264,10 @@ Status Run::start_server() {
   sources.prometheus.dcgm_names = options_.dcgm_names;
   server_ = std::make_unique<HttpServer>(
       http, [sources](const HttpRequest& request) { return web_response(request, sources); });
-  TF_RETURN_IF_ERROR(server_->start());
+  return server_->start();
+}
+
+void Run::announce_server() const {
   const std::string host =
       options_.host.find(':') != std::string::npos ? "[" + options_.host + "]" : options_.host;
   std::fprintf(stderr, "tracefire: serving at http://%s:%d/ (metrics at /metrics)\n", host.c_str(),
@@ -275,7 +279,6 @@ Status Run::start_server() {
             " can be reached from other machines, without a password or encryption: it shows "
             "users, containers and process names. Serve at 127.0.0.1 where that is not meant.");
   }
-  return {};
 }
 
 int Run::look_once() {
@@ -370,7 +373,13 @@ int Run::start() {
     Result<WebhookAddress> address = parse_webhook(options_.webhook);
     webhook_ = std::make_unique<Webhook>(std::move(address).value());
   }
-  if (!options_.log.empty()) {
+  if (options_.serve) {
+    if (const Status started = start_server(); !started.ok()) {
+      say(started.message());
+      return kWrongUsage;
+    }
+  }
+  if (!options_.log.empty()) {  // last: what is refused leaves no file behind
     const std::string header = options_.log.ends_with(".jsonl") ? "" : csv_header();
     log_ = std::make_unique<LogFile>(options_.log, header, options_.log_bytes, options_.log_keep);
     if (const Status opened = log_->open(); !opened.ok()) {
@@ -380,12 +389,7 @@ int Run::start() {
   }
   const bool live = !options_.once && !options_.json && !options_.csv && !options_.metrics &&
                     options_.query.empty() && to_terminal() && Terminal::usable();
-  if (options_.serve) {
-    if (const Status started = start_server(); !started.ok()) {
-      say(started.message());
-      return kWrongUsage;
-    }
-  }
+  if (options_.serve) announce_server();
   sampler_.start();
   if (live) {
     bool alerted = false;

@@ -272,6 +272,14 @@ Status check_options(Options& o) {
   }
   if (o.once && o.serve) return both("--once", "--serve");
   if (o.once && !o.log.empty()) return both("--once", "--log");
+  if (o.metrics && (o.serve || !o.log.empty())) return both("--metrics", "--serve or --log");
+  if ((o.json || o.csv) && (o.serve || !o.log.empty())) {
+    return both("--json or --csv, which print samples,", "--serve or --log, which print none,");
+  }
+  const bool looks_on = o.count || o.duration || o.every != Options{}.every;
+  if ((o.once || o.metrics) && looks_on) {
+    return both("--once or --metrics", "--every, --count or --duration");
+  }
   if (!o.query.empty() && (o.json || o.csv || o.metrics || o.serve || !o.log.empty())) {
     return both("--query-gpu", "--json, --csv, --metrics, --log or --serve");
   }
@@ -287,6 +295,10 @@ Status check_options(Options& o) {
   };
   if (o.log_rotation && o.log.empty()) return alone("--log-size or --log-keep", "--log FILE");
   if (!o.allowed_hosts.empty() && !o.serve) return alone("--allow-host", "--serve");
+  if (o.read_only &&
+      (o.once || o.json || o.csv || o.metrics || o.serve || !o.query.empty() || !o.log.empty())) {
+    return alone("--read-only", "the live view");
+  }
   if (o.dcgm_names && !o.serve && !o.metrics) return alone("--dcgm-names", "--serve or --metrics");
   if ((!o.webhook.empty() || o.fail_on_alert) && o.alerts.empty()) {
     for (int i = 0; i < health::kAlertCount; ++i) o.alerts.insert(static_cast<health::Alert>(i));
