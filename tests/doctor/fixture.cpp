@@ -49,7 +49,7 @@ std::vector<Fixture> all_fixtures() {
     out.push_back(made(json, {}));
     bases[out.back().id] = out.back().files;
   }
-  for (const char* name : {"own.json", "kinds.json", "variants.json"})
+  for (const char* name : {"own.json", "kinds.json", "variants.json", "second.json"})
     for (const auto& json : load(name)) {
       Tree files;
       if (json.contains("base")) files = bases.at(json["base"].get<std::string>());

@@ -25,8 +25,8 @@ struct Fixture {
   FixtureJson expect;
 };
 
-/// Those of fixtures.json, own.json, kinds.json and variants.json; each may build on an earlier one
-/// ("base", "remove").
+/// Those of fixtures.json, own.json, kinds.json, variants.json and second.json; each may build on an
+/// earlier one ("base", "remove").
 std::vector<Fixture> all_fixtures();
 const Fixture& fixture(const std::string& id);
 

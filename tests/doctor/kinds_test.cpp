@@ -109,6 +109,38 @@ std::map<std::string, std::vector<std::string>> shown() {
 
 }  // namespace
 
+namespace {
+
+/// What a tree is like, apart from the fault: its system, its packages and what was captured there.
+std::string likeness(const Fixture& fixture) {
+  std::string out;
+  for (const auto& [path, content] : fixture.files) {
+    const bool evidence = path.rfind("/captured/", 0) == 0;
+    const bool marker = path == "/.dockerenv" || path == "/run/.containerenv";
+    if (path == "/etc/os-release" && content.is_string()) out += content.get<std::string>();
+    if (evidence || marker || path.ends_with(".dist-info/METADATA") ||
+        path.find("/conda-meta/") != path.npos)
+      out += path + "\n";
+  }
+  for (const auto& [name, value] : fixture.env) out += name + "\n";
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("doctor: every reported kind has two trees of our own that differ") {
+  std::map<std::string, std::set<std::string>> seen;
+  for (const Fixture& fixture : all_fixtures()) {
+    if (fixture.id.rfind("fx", 0) == 0) continue;  // of fixtures.json, not our own
+    for (const char* list : {"finding_kinds", "notes"})
+      if (fixture.expect.contains(list))
+        for (const auto& kind : fixture.expect[list])
+          seen[kind.get<std::string>()].insert(likeness(fixture));
+  }
+  for (const std::string& kind : kReported)
+    CHECK_MESSAGE(seen[kind].size() >= 2, kind << " has fewer than two trees that differ");
+}
+
 TEST_CASE("doctor: every kind has a rule, and every rule a tree that shows it") {
   const doctor::Data data;
   std::set<std::string> ruled;
