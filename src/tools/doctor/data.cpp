@@ -41,6 +41,8 @@ Data::Data() {
       xids_ = std::move(parsed);
     else if (file.name == "diff")
       diff_ = std::move(parsed);
+    else if (file.name == "fix_notes")
+      fix_notes_ = std::move(parsed);
     else
       for (Json& rule : parsed.at("rules")) rules_.push_back(std::move(rule));
   }
@@ -63,18 +65,19 @@ std::string Data::merge(std::string_view text) {
       }
       continue;
     }
-    Json* table = key == "versions"   ? &versions_
-                  : key == "releases" ? &releases_
-                  : key == "gpus"     ? &gpus_
-                  : key == "systems"  ? &systems_
-                  : key == "logs"     ? &logs_
-                  : key == "xids"     ? &xids_
-                  : key == "diff"     ? &diff_
-                                      : nullptr;
+    Json* table = key == "versions"    ? &versions_
+                  : key == "releases"  ? &releases_
+                  : key == "gpus"      ? &gpus_
+                  : key == "systems"   ? &systems_
+                  : key == "logs"      ? &logs_
+                  : key == "xids"      ? &xids_
+                  : key == "diff"      ? &diff_
+                  : key == "fix_notes" ? &fix_notes_
+                                       : nullptr;
     if (table == nullptr)
       return "\"" + key +
              "\" is no table; tables are versions, releases, gpus, systems, logs, xids, diff, "
-             "rules";
+             "fix_notes, rules";
     if (value.is_object() && table->is_object())
       table->merge_patch(value);
     else

@@ -36,6 +36,7 @@ class Data {
   const Json& logs() const { return logs_; }
   const Json& xids() const { return xids_; }
   const Json& diff() const { return diff_; }
+  const Json& fix_notes() const { return fix_notes_; }
   const std::vector<Json>& rules() const { return rules_; }
 
   /// Entry of `table` ("tensorflow", "torch", "jax") for a version: the exact one, else its minor
@@ -53,7 +54,7 @@ class Data {
   std::string driver_floor(std::string_view cuda, bool windows) const;
 
  private:
-  Json versions_, releases_, gpus_, systems_, logs_, xids_, diff_;
+  Json versions_, releases_, gpus_, systems_, logs_, xids_, diff_, fix_notes_;
   std::vector<Json> rules_;
 };
 

@@ -35,8 +35,8 @@ std::vector<std::pair<std::string, std::string>> kernel_folders(const Root& root
 
 std::vector<Kernel> find_kernels(const Root& root, const Machine& m,
                                  const std::vector<Surveyed>& all) {
-  std::vector<Environment> environments;
-  for (const Surveyed& surveyed : all) environments.push_back(surveyed.env);
+  std::vector<const Environment*> environments;
+  for (const Surveyed& surveyed : all) environments.push_back(&surveyed.env);
   std::vector<Kernel> out;
   std::set<std::string> seen;
   for (const auto& [folder, prefix] : kernel_folders(root, m, all))
@@ -53,7 +53,7 @@ std::vector<Kernel> find_kernels(const Root& root, const Machine& m,
       }
       const Environment* env = environment_of_interpreter(root, environments, kernel.program);
       for (size_t i = 0; i < all.size(); ++i)
-        if (env == &environments[i]) kernel.runs = &all[i];
+        if (env == environments[i]) kernel.runs = &all[i];
       out.push_back(std::move(kernel));
     }
   return out;

@@ -77,6 +77,34 @@ bool searched_there(const Data& data, const Surveyed& surveyed, const std::strin
   return minor == f.get("log.python") || compare_versions(minor, newest) > 0;
 }
 
+/// The builds of PyTorch ("cu118" …) that have a wheel for a Python, each once, with spaces around.
+std::string torch_builds(const Data& data, const std::string& minor) {
+  std::set<std::string> builds;
+  auto table = data.versions().find("torch");
+  if (table == data.versions().end() || !table->is_object()) return "";
+  for (const auto& [version, entry] : table->items()) {
+    const std::string range = text_of(entry, "python");
+    const size_t dash = range.find('-');
+    if (dash == range.npos || compare_versions(minor, range.substr(0, dash)) < 0 ||
+        compare_versions(minor, range.substr(dash + 1)) > 0)
+      continue;
+    for (const std::string& build : texts_of(entry, "builds")) builds.insert(build);
+  }
+  return builds.empty() ? "" : " " + join({builds.begin(), builds.end()}, " ") + " ";
+}
+
+/// The index that fits GPU and driver, or the next older one that has wheels for this Python.
+void torch_index_facts(const Data& data, const std::string& minor, Facts* f) {
+  const std::string builds = torch_builds(data, minor), wanted = f->get("torch.index");
+  f->set("torch.indexes", builds);
+  if (builds.empty() || contains(builds, " " + wanted + " ")) return;
+  std::string best;
+  for (std::string_view build : split(builds, ' '))
+    if (build < wanted && build > best && build.size() == wanted.size()) best = build;
+  // A GPU that needs the newer CUDA is not served by an older one.
+  if (!best.empty() && compare_versions(f->get("gpu.cc"), "10.0") < 0) f->set("torch.index", best);
+}
+
 }  // namespace
 
 std::string install_words(const std::string& framework) {
@@ -194,6 +222,7 @@ void request_facts(const Root& root, const Machine& m, const Data& data,
 void python_facts(const Data& data, const Surveyed& surveyed, Facts* f) {
   std::string minor = f->get("env.minor");
   if (minor.empty()) return;
+  torch_index_facts(data, minor, f);
   std::string asked = f->get("asked");
   bool here = !asked.empty() && has_framework(surveyed, asked);
   f->flag("asked.here", here);

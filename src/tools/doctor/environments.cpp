@@ -318,6 +318,11 @@ void choose_installer(const Root& root, const Machine& machine, Environment* env
   if (env->kind == "conda") {
     for (const char* name : {"tensorflow", "tensorflow-base", "pytorch", "libtorch", "jaxlib"})
       if (env->conda.count(name) != 0) env->installer = "conda";
+    // What another tool puts there, pixi takes out again at its next start.
+    if (const size_t at = prefix.find("/.pixi/envs/"); at != prefix.npos) {
+      env->installer = "pixi";
+      env->project = prefix.substr(0, at);
+    }
     return;
   }
   if (env->kind == "system" || env->kind == "user") {
@@ -333,7 +338,7 @@ void choose_installer(const Root& root, const Machine& machine, Environment* env
   auto config = parse_assignments(root.read(prefix + "/pyvenv.cfg", 64 << 10).value_or(""));
   const std::string above = parent_of(prefix);
   const bool project = name_of(prefix) == ".venv";
-  if (name_of(above) == "venvs" && name_of(parent_of(above)) == "pipx") {
+  if (tool_manager(prefix) == "pipx") {
     env->installer = "pipx";
     env->project = name_of(prefix);
   } else if (project && root.exists(above + "/poetry.lock")) {
@@ -508,14 +513,15 @@ EnvironmentSearch find_environments(const Root& root, const Machine& machine,
   return out;
 }
 
-const Environment* environment_of_interpreter(const Root& root, const std::vector<Environment>& all,
+const Environment* environment_of_interpreter(const Root& root,
+                                              const std::vector<const Environment*>& all,
                                               const std::string& path) {
   std::string prefix = parent_of(parent_of(path));
-  for (const Environment& env : all)
-    if (env.prefix == prefix) return &env;
+  for (const Environment* env : all)
+    if (env->prefix == prefix) return env;
   std::string target = root.follow(path);
-  for (const Environment& env : all)
-    if (env.prefix == parent_of(parent_of(target))) return &env;
+  for (const Environment* env : all)
+    if (env->prefix == parent_of(parent_of(target))) return env;
   return nullptr;
 }
 

@@ -35,13 +35,13 @@ struct Environment {
   std::map<std::string, Dist> conda;  ///< by name; conda's
   bool active = false;
   std::string active_proof;
-  std::string tool;         ///< "pipx" where it is the private environment of one tool, "" else
-  std::string stray;        ///< why it is none that this machine's programs run in, "" for others
-  std::string run_as;       ///< "sudo -u ada -H " where root must not run what it holds
-  /// What changes its packages: "pip", "uv", "conda", "poetry", "pdm", "pipx", "managed" where the
-  /// system lets nothing in (PEP 668), "ensurepip" where pip is to be made first.
+  std::string tool;    ///< "pipx" where it is the private environment of one tool, "" else
+  std::string stray;   ///< why it is none that this machine's programs run in, "" for others
+  std::string run_as;  ///< "sudo -u ada -H " where root must not run what it holds
+  /// What changes its packages: "pip", "uv", "conda", "pixi", "poetry", "pdm", "pipx", "managed"
+  /// where the system lets nothing in (PEP 668), "ensurepip" where pip is to be made first.
   std::string installer;
-  std::string project;      ///< the folder of poetry's or pdm's project, pipx' name of it
+  std::string project;      ///< the folder of the project of poetry, pdm or pixi, pipx' name of it
   std::string python_path;  ///< a folder of PYTHONPATH whose packages come first
 
   const Dist* dist(const std::string& normal_name) const {
@@ -69,7 +69,8 @@ bool system_is_managed(const Root& root, const Machine& machine, const std::stri
 void read_packages_in(const Root& root, const std::string& site, Environment* env);
 
 /// The environment whose interpreter is `path`, null where none is.
-const Environment* environment_of_interpreter(const Root& root, const std::vector<Environment>& all,
+const Environment* environment_of_interpreter(const Root& root,
+                                              const std::vector<const Environment*>& all,
                                               const std::string& path);
 
 }  // namespace tracefire::doctor

@@ -95,6 +95,11 @@ std::string conda_package(const std::string& package) {
   return "\"" + name + (build.empty() ? conditions : " " + conditions + " " + build) + "\"";
 }
 
+std::string conda_of(const Facts& facts, const std::string& prefix) {
+  return facts.get(prefix + "pip.run_as") +
+         (contains(facts.get(prefix + "pip.env"), "micromamba") ? "micromamba" : "conda");
+}
+
 /// What installs in one environment.
 class Installer {
  public:
@@ -104,14 +109,12 @@ class Installer {
   std::string install(const std::string& arguments) const;
   std::string uninstall(const std::string& arguments) const;
   /// Whether an installation takes the place of what is there, so that nothing is to be removed.
-  bool replaces() const { return by() == "conda" || by() == "managed"; }
+  bool replaces() const { return by() == "conda" || by() == "pixi" || by() == "managed"; }
 
  private:
   std::string fact(const std::string& name) const { return facts_.get(prefix_ + name); }
   std::string pip() const { return fact("pip"); }
-  std::string conda() const {
-    return fact("pip.run_as") + (contains(fact("pip.env"), "micromamba") ? "micromamba" : "conda");
-  }
+  std::string conda() const { return conda_of(facts_, prefix_); }
   std::string in_new_environment(const Install& asked, const std::string& arguments) const;
 
   const Facts& facts_;
@@ -161,6 +164,11 @@ std::string Installer::install(const std::string& arguments) const {
     for (const std::string& package : asked.packages) out += " " + conda_package(package);
     return out;
   }
+  if (way == "pixi") {
+    std::string packages;
+    for (const std::string& package : asked.packages) packages += " " + conda_package(package);
+    return fact(contains(packages, "cuda*") ? "conda.install_cuda" : "conda.install") + packages;
+  }
   bool plain = asked.index.empty() && asked.links.empty();
   for (const std::string& option : asked.options) plain &= option == "-U";
   if (way == "poetry" && plain) {
@@ -170,6 +178,12 @@ std::string Installer::install(const std::string& arguments) const {
       out += any ? " \"" + unquoted(package) + "@latest\"" : " " + package;
     }
     return out;
+  }
+  if (way == "poetry" && !asked.index.empty() && asked.links.empty()) {
+    const std::string name = "pytorch-" + name_of(asked.index);
+    return "poetry -C " + fact("pip.project") + " source add --priority=explicit " + name + " " +
+           asked.index + " && poetry -C " + fact("pip.project") + " add --source " + name + " " +
+           join(asked.packages, " ");
   }
   if (way == "pdm" && plain) {
     std::string out = "pdm add -p " + fact("pip.project");
@@ -193,6 +207,8 @@ std::string Installer::uninstall(const std::string& arguments) const {
   if (way == "pipx")
     return "pipx runpip " + fact("pip.project") + " uninstall -y " + join(names, " ");
   if (way == "conda") return conda() + " remove -p " + fact("pip.env") + " " + join(names, " ");
+  if (way == "pixi")
+    return "pixi remove --pypi --manifest-path " + fact("pip.project") + " " + join(names, " ");
   if (way == "pdm") return "pdm remove -p " + fact("pip.project") + " " + join(names, " ");
   if (way == "poetry") return "poetry -C " + fact("pip.project") + " remove " + join(names, " ");
   return pip() + " uninstall -y " + join(names, " ");
@@ -279,6 +295,18 @@ void installer_facts(const std::string& prefix, const Environment* env, Facts* f
   facts->set(prefix + "pip.env", env->prefix);
   facts->set(prefix + "pip.project", env->project);
   facts->set(prefix + "pip.base", "python" + (minor.empty() ? "3" : minor));
+  const bool pixi = env->installer == "pixi";
+  const std::string manifest = " --manifest-path " + env->project;
+  facts->set(prefix + "conda.install",
+             pixi ? env->run_as + "pixi add" + manifest
+                  : conda_of(*facts, prefix) + " install -p " + env->prefix + " -c conda-forge");
+  // The solver takes builds for CUDA only where it is told that CUDA is there.
+  const std::string install = facts->get(prefix + "conda.install");
+  facts->set(prefix + "conda.install_cuda",
+             pixi ? env->run_as + "pixi workspace system-requirements add cuda 12" + manifest +
+                        " && " + install
+                  : env->run_as + (env->run_as.empty() ? "" : "env ") +
+                        "CONDA_OVERRIDE_CUDA=12.4 " + install.substr(env->run_as.size()));
 }
 
 void python_places(const Root& root, const Machine& machine,

@@ -47,6 +47,23 @@ std::string text_choice(const Json& rule, const char* key, const Facts& facts) {
   return value.is_string() ? fill(value.get<std::string>(), facts) : "";
 }
 
+bool has_one(const std::string& text, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts)
+    if (contains(text, part)) return true;
+  return false;
+}
+
+/// What data/fix_notes.json adds to a fix.
+std::string note_on(const std::string& fix, const Data& data, const Facts& facts) {
+  auto rows = data.fix_notes().find("rows");
+  if (rows == data.fix_notes().end() || !rows->is_array()) return "";
+  for (const Json& row : *rows)
+    if (has_one(fix, texts_of(row, "contains")) && !has_one(fix, texts_of(row, "unless")) &&
+        all_hold(member(row, "when"), facts))
+      return fill_fix(text_of(row, "add"), facts);
+  return "";
+}
+
 bool related(const Finding& cause, const Finding& effect) {
   return cause.environment.empty() || effect.environment.empty() ||
          cause.environment == effect.environment;
@@ -127,6 +144,7 @@ std::vector<Finding> apply_rules(const Data& data, const std::string& scope, con
     finding.verdict = text_choice(rule, "verdict", facts);
     if (Json fix = choose(rule, "fix", facts); fix.is_string())
       finding.fix = fill_fix(fix.get<std::string>(), facts);
+    finding.fix += note_on(finding.fix, data, facts);
     finding.environment = environment;
     finding.framework = framework;
     const Json* order = member(rule, "order");

@@ -58,21 +58,6 @@ std::string verdict_of(const std::vector<Finding>& findings, const Survey& surve
   return verdict;
 }
 
-/// A fix that installs what no release for this Python has says how to get one that has.
-void add_newer_python(const Facts& facts, const std::string& framework, Finding* finding) {
-  if (!facts.has("fw.python_old") || compare_versions(facts.get("env.minor"), "3.9") >= 0 ||
-      contains(finding->fix, "-m venv"))
-    return;
-  bool installs = false;
-  for (const char* what : {"[and-cuda]", "jax[cuda", "download.pytorch.org/whl/cu12"})
-    installs |= contains(finding->fix, what);
-  if (!installs) return;
-  finding->fix += " (Python " + facts.get("env.minor") +
-                  " has no such release: first make an environment with a newer one, python3.12 "
-                  "-m venv ~/" +
-                  framework + "-env, and take ~/" + framework + "-env/bin/python in its place.)";
-}
-
 std::string summary_of(const Survey& survey, const std::vector<Finding>& findings,
                        const std::string& verdict) {
   const Finding* first = findings.empty() || !findings[0].fault() ? nullptr : &findings[0];
@@ -188,10 +173,8 @@ Report make_report(const Root& root, const Data& data, const Survey& survey,
       const char* backend = env_facts.has("keras.unset") ? "keras.other" : "keras.backend";
       bool asked = question.framework.empty() || question.framework == framework.id ||
                    (question.framework == "keras" && framework.id == env_facts.get(backend));
-      std::vector<Finding> more =
-          apply_rules(data, "framework", facts, surveyed.env.prefix, framework.id);
-      for (Finding& finding : more) add_newer_python(facts, framework.id, &finding);
-      found(std::move(more), counts && asked);
+      found(apply_rules(data, "framework", facts, surveyed.env.prefix, framework.id),
+            counts && asked);
     }
   }
   // Where the device layer has a known fault, a trial that fails is its consequence.
