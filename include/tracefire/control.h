@@ -17,10 +17,10 @@ namespace tracefire {
 TRACEFIRE_API Tensors cond(const Tensor& pred, const std::function<Tensors()>& then_fn,
                            const std::function<Tensors()>& else_fn);
 
-/// Repeats body(vars) -> vars while cond(vars) -> [] bool. Dtypes and shapes stay the same.
-/// `max_iterations` < 0: no limit; reaching the limit stops the loop. Under a gradient a limit is
-/// needed. Throws kShapeMismatch where a variable leaves the body with another type, kBadAttribute
-/// for an empty function.
+/// Repeats body(vars) -> vars while cond(vars) -> [] bool. Dtypes and shapes stay the same. Both may
+/// read and assign variables. `max_iterations` < 0: no limit; reaching the limit stops the loop.
+/// Under a gradient a limit is needed. Throws kShapeMismatch where a variable leaves the body with
+/// another type, kBadAttribute for an empty function.
 TRACEFIRE_API Tensors while_loop(const std::function<Tensor(const Tensors&)>& cond,
                                  const std::function<Tensors(const Tensors&)>& body,
                                  const Tensors& vars, int64_t max_iterations = -1);

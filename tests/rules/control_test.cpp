@@ -160,3 +160,30 @@ TEST_CASE("a data-dependent size is read once and the rest is bound to it") {
   CHECK(traced[1].item<int32_t>() == 6);
   CHECK(f({Tensor::of<int32_t>({5, 5, 5, 5, 5, 5}, {6})})[0].sizes() == std::vector<int64_t>{1});
 }
+
+TEST_CASE("while: a condition may assign, and is asked once more than the body runs") {
+  const auto ask = [](bool traced, bool reads, int64_t most) {
+    Variable asked(Tensor::scalar(0.0f));
+    Variable done(Tensor::scalar(0.0f));
+    const auto loop = [&](const Tensors&) {
+      return while_loop(
+          [&](const Tensors& now) {
+            asked.assign(op("add", {asked.read(), Tensor::scalar(1.0f)}));
+            return op("less", {reads ? asked.read() : now[0], Tensor::scalar(5.0f)});
+          },
+          [&](const Tensors& now) {
+            done.assign(op("add", {done.read(), Tensor::scalar(1.0f)}));
+            return Tensors{op("add", {now[0], Tensor::scalar(1.0f)})};
+          },
+          {Tensor::scalar(0.0f)}, most);
+    };
+    const float count = traced ? trace_function("loop", {}, loop)({})[0].item<float>()
+                               : loop({})[0].item<float>();
+    return std::vector<float>{count, asked.read().item<float>(), done.read().item<float>()};
+  };
+  for (const bool traced : {false, true}) {
+    CHECK(ask(traced, false, -1) == std::vector<float>{5, 6, 5});
+    CHECK(ask(traced, true, -1) == std::vector<float>{4, 5, 4});
+    CHECK(ask(traced, false, 2)[0] == 2);
+  }
+}

@@ -95,6 +95,41 @@ void check_predicate(const Tensor& pred, const char* what) {
   }
 }
 
+void check_body(size_t returned, size_t expected) {
+  if (returned == expected) return;
+  error(ErrorCode::kShapeMismatch, "while_loop: the body returns ", returned, " tensors for ",
+        expected, " loop variables")
+      .throw_if_error();
+}
+
+bool assigns(const Scope& scope) {
+  trace::RegionLayout layout;
+  trace::extend_layout(scope, &layout);
+  return !layout.written.empty();
+}
+
+/// A loop whose condition assigns variables: it is a value of the loop, computed before the first
+/// step and at the end of each, because the condition of the node itself returns nothing else.
+Tensors while_assigning(const std::function<Tensor(const Tensors&)>& cond,
+                        const std::function<Tensors(const Tensors&)>& body, const Tensors& vars,
+                        int64_t max_iterations) {
+  const auto behind_condition = [](Tensor condition, const Tensors& values) {
+    check_predicate(condition, "while_loop");
+    Tensors all{std::move(condition)};
+    all.insert(all.end(), values.begin(), values.end());
+    return all;
+  };
+  Tensors results = while_loop([](const Tensors& now) { return now[0]; },
+                               [&](const Tensors& now) {
+                                 const Tensors next = body(Tensors(now.begin() + 1, now.end()));
+                                 check_body(next.size(), vars.size());
+                                 return behind_condition(cond(next), next);
+                               },
+                               behind_condition(cond(vars), vars), max_iterations);
+  results.erase(results.begin());
+  return results;
+}
+
 }  // namespace
 
 Tensors cond(const Tensor& pred, const std::function<Tensors()>& then_fn,
@@ -138,12 +173,9 @@ Tensors while_loop(const std::function<Tensor(const Tensors&)>& cond,
     check_predicate(pred, "while_loop");
     return Tensors{pred};
   });
+  if (assigns(*test.scope)) return while_assigning(cond, body, vars, max_iterations);
   Region step = trace_region("body", operands, body);
-  if (step.outputs.size() != vars.size()) {
-    error(ErrorCode::kShapeMismatch, "while_loop: the body returns ", step.outputs.size(),
-          " tensors for ", vars.size(), " loop variables")
-        .throw_if_error();
-  }
+  check_body(step.outputs.size(), vars.size());
   for (size_t i = 0; i < vars.size(); ++i) {
     if (!(step.outputs[i]->type == operands[i]->type)) {
       error(ErrorCode::kShapeMismatch, "while_loop: variable ", i, " enters the body as ",
