@@ -107,16 +107,18 @@ Result<ProgramPtr> Engine::program_of(const GraphPtr& graph) {
     auto found = cache_.find(key);
     if (found != cache_.end()) {
       cache_order_.splice(cache_order_.begin(), cache_order_, found->second);
-      return found->second->second;
+      return found->second->second.get();
     }
   }
   TF_ASSIGN(ProgramPtr program, compile(graph, options));
+  HeldProgram evicted;  // ends when the lock is free again
   std::lock_guard<std::mutex> lock(cache_mutex_);
   auto found = cache_.find(key);
-  if (found != cache_.end()) return found->second->second;
-  cache_order_.emplace_front(key, program);
+  if (found != cache_.end()) return found->second->second.get();
+  cache_order_.emplace_front(key, HeldProgram(program));
   cache_[key] = cache_order_.begin();
   if (static_cast<int64_t>(cache_order_.size()) > settings::program_cache_size()) {
+    evicted = std::move(cache_order_.back().second);
     cache_.erase(cache_order_.back().first);
     cache_order_.pop_back();
   }

@@ -72,7 +72,7 @@ class Engine final : public trace::Firer {
   std::mutex fire_mutex_;  ///< claims, publication
   std::condition_variable published_;
 
-  using Entry = std::pair<std::string, ProgramPtr>;
+  using Entry = std::pair<std::string, HeldProgram>;
   std::mutex cache_mutex_;
   std::list<Entry> cache_order_;
   std::unordered_map<std::string, std::list<Entry>::iterator> cache_;

@@ -21,7 +21,7 @@ struct Function::State::Epoch {
   std::vector<ValueType> data;  ///< numbers of rows are symbols
   ValueType order_type;
   uint64_t generation = 0;
-  ProgramPtr program;
+  HeldProgram program;
   DimEnv env;
 
   std::mutex mutex;  ///< one stretch at a time: counter and order are shared
@@ -156,8 +156,9 @@ Result<std::shared_ptr<Epoch>> find_epoch(Function::State& state, const Tensors&
     const Shape& shape = state.lowered.graph->params[i].type.shape;
     if (shape.rank() > 0 && shape[0].is_symbol()) epoch->env.set(shape[0].symbol(), batch);
   }
-  TF_ASSIGN(epoch->program,
+  TF_ASSIGN(ProgramPtr made,
             guarded([&] { return compile(graph, Engine::instance().compile_options()); }));
+  epoch->program = HeldProgram(std::move(made));
   TF_ASSIGN(epoch->counter,
             allocate_storage(Engine::instance().default_device(), kCounterType, "step counter"));
   state.epochs.push_back(epoch);
@@ -203,7 +204,7 @@ Result<Tensors> run_stretch(Function::State& state, const Tensors& data, const T
   const auto first = static_cast<int32_t>(lo);
   TF_RETURN_IF_ERROR(
       backend->copy_in(*backend->stream(0).value(), epoch->counter.data(), &first, sizeof first));
-  return run_function(state, epoch->program, std::move(request), &epoch->counter, hi - lo);
+  return run_function(state, epoch->program.get(), std::move(request), &epoch->counter, hi - lo);
 }
 
 }  // namespace

@@ -97,13 +97,14 @@ Status add_operand(const trace::CellPtr& cell, Device device, RunRequest* reques
 Result<ProgramPtr> Function::State::compiled() {
   std::lock_guard<std::mutex> lock(mutex);
   const uint64_t now = Engine::instance().choices_generation();
-  if (!program || generation != now) {
-    TF_ASSIGN(program, guarded([&] {
+  if (program.get() == nullptr || generation != now) {
+    TF_ASSIGN(ProgramPtr made, guarded([&] {
                 return compile(lowered.graph, Engine::instance().compile_options());
               }));
+    program = HeldProgram(std::move(made));
     generation = now;
   }
-  return program;
+  return program.get();
 }
 
 Result<Tensors> run_function(Function::State& state, const ProgramPtr& program, RunRequest request,

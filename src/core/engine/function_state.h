@@ -19,7 +19,7 @@ struct Function::State {
   size_t outputs = 0;
 
   std::mutex mutex;
-  ProgramPtr program;       ///< guarded by mutex, as all below
+  HeldProgram program;      ///< guarded by mutex, as all below
   uint64_t generation = 0;  ///< Engine::choices_generation() when it was compiled
 
   /// The loop over an epoch for one batch size and one set of data types.

@@ -62,6 +62,29 @@ void Executor::forget_oldest(uint64_t program) {
   order_.erase(std::prev(oldest.base()));
 }
 
+void Executor::forget(const Program& program) {
+  std::vector<std::shared_ptr<BoundProgram>> dropped;  // ends when the lock is free again
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto known = sizes_.find(program.id);
+    if (known != sizes_.end()) {
+      sizes_.erase(known);
+      for (auto entry = order_.begin(); entry != order_.end();) {
+        if (entry->second->program().id != program.id) {
+          ++entry;
+          continue;
+        }
+        bound_.erase(entry->first);
+        dropped.push_back(std::move(entry->second));
+        entry = order_.erase(entry);
+      }
+    }
+  }
+  for (const Step& step : program.steps) {
+    for (const ProgramPtr& region : step.regions) forget(*region);
+  }
+}
+
 void Executor::publish(const RunRequest& request, const BoundProgram& bound, uint64_t repeats,
                        uint64_t launches, int64_t start_ns, Times times) {
   Events& events = Events::instance();

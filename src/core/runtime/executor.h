@@ -56,6 +56,10 @@ class Executor {
   /// as many as the setting instance_cache_size says. Runs that go on keep theirs.
   Result<std::shared_ptr<BoundProgram>> bind(const ProgramPtr& program, const DimEnv& env);
 
+  /// Lets go of what was bound for the program and its regions: arenas, captured graphs. Runs that
+  /// go on keep theirs.
+  void forget(const Program& program);
+
   void set_host_handler(HostHandler handler) { host_handler_ = std::move(handler); }
   const HostHandler& host_handler() const { return host_handler_; }
   /// Asked before a long loop's first step and between its replays; true stops it with kCancelled.
@@ -85,6 +89,26 @@ class Executor {
   std::unordered_map<uint64_t, size_t> sizes_;  // bound programs of each program in order_
   HostHandler host_handler_;
   std::function<bool()> interrupted_;
+};
+
+/// What compiled a program keeps it by this. At its end nothing of the program stays bound, so that
+/// a model that is gone leaves no memory behind.
+class HeldProgram {
+ public:
+  HeldProgram() = default;
+  explicit HeldProgram(ProgramPtr program) : program_(std::move(program)) {}
+  HeldProgram(HeldProgram&& other) noexcept : program_(std::move(other.program_)) {}
+  HeldProgram& operator=(HeldProgram&& other) noexcept {
+    program_.swap(other.program_);
+    return *this;
+  }
+  ~HeldProgram() {
+    if (program_ != nullptr) Executor::instance().forget(*program_);
+  }
+  const ProgramPtr& get() const { return program_; }
+
+ private:
+  ProgramPtr program_;
 };
 
 /// Largest unroll ≤ `most` that divides `repeats`, or `most` with a remainder where none is ≥ 16.
