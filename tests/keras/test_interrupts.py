@@ -115,6 +115,49 @@ def test_an_interrupt_that_is_swallowed_within_a_step_ends_the_work_after_it(wor
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+class PressedWhileBuilt(keras.optimizers.Adam):
+    """Presses Ctrl-C after Keras calls it built, before its own variables are made."""
+
+    presses = 1
+
+    def build(self, variables):
+        def pressing(*arguments, **options):
+            while type(self).presses:
+                type(self).presses -= 1
+                signal.raise_signal(signal.SIGINT)
+            return add(*arguments, **options)
+
+        add, self.add_optimizer_variables = self.add_optimizer_variables, pressing
+        super().build(variables)
+
+
+@pytest.mark.parametrize("work", ["fit", "train_on_batch"])
+def test_what_is_being_built_is_built_before_an_interrupt_comes(work):
+    model = keras.Sequential([keras.layers.Dense(3), keras.layers.Dense(1)])
+    PressedWhileBuilt.presses = 1
+    model.compile(PressedWhileBuilt(), "mse")
+    with pytest.raises(KeyboardInterrupt):
+        getattr(model, work)(X[:64], Y[:64])
+    assert PressedWhileBuilt.presses == 0
+    model.fit(X[:64], Y[:64], batch_size=8, verbose=0)
+    assert int(model.optimizer.iterations) == 8
+    assert len({v.path for v in model.optimizer.variables}) == len(model.optimizer.variables) == 2 + 2 * 4
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_second_press_does_not_wait():
+    class Slow(keras.layers.Layer):
+        def build(self, shape):
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+            raise AssertionError("the second press was held back")
+
+    model = keras.Sequential([Slow(), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X[:64], Y[:64], verbose=0)
+
+
 def test_a_handler_of_the_programs_own_stays():
     model = counting_model()
     calls = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C is not lost where what runs within a step swallows it.
+"""Ctrl-C is not lost where what runs within a step swallows it, and breaks nothing that is half made.
 
 optree, with which Keras takes nested data apart, clears whatever error it meets while it asks for
 an attribute, and some places of Keras and of users' programs say `except:`. A KeyboardInterrupt that
@@ -11,10 +11,14 @@ import signal
 import threading
 
 _pressed = False
+_waits = False  # the first press does
 
 
 def _handle(number, frame):
     global _pressed
+    if _waits and not _pressed:
+        _pressed = True
+        return
     _pressed = True
     signal.default_int_handler(number, frame)
 
@@ -47,3 +51,26 @@ def kept():
 def raise_if_swallowed():
     if _pressed and threading.current_thread() is threading.main_thread():
         raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def held_back():
+    """Has an interrupt come at the end of it, and a second one at once.
+
+    Keras calls an optimizer built before all its variables are made, and a layer that is built half
+    cannot be built again.
+    """
+    global _waits
+    with kept():
+        if (
+            threading.current_thread() is not threading.main_thread()
+            or signal.getsignal(signal.SIGINT) is not _handle
+        ):
+            yield
+            return
+        _waits = True
+        try:
+            yield
+        finally:
+            _waits = False
+        raise_if_swallowed()

@@ -393,7 +393,8 @@ class TracefireTrainer(_Base):
                 )
             sample_weight = data_adapter_utils.class_weight_to_sample_weights(y, class_weight)
         batch = _as_arrays((x, y, sample_weight))
-        self._symbolic_build(data_batch=batch)
+        with _interrupts.held_back():
+            self._symbolic_build(data_batch=batch)
         self.make_train_function()
         self.reset_metrics()
         return self._run_batch(_TRAIN, batch, return_dict)
@@ -401,7 +402,8 @@ class TracefireTrainer(_Base):
     def test_on_batch(self, x, y=None, sample_weight=None, return_dict=False):
         self._assert_compile_called("test_on_batch")
         batch = _as_arrays((x, y, sample_weight))
-        self._symbolic_build(data_batch=batch)
+        with _interrupts.held_back():
+            self._symbolic_build(data_batch=batch)
         self.make_test_function()
         self.reset_metrics()
         return self._run_batch(_TEST, batch, return_dict)
@@ -474,7 +476,7 @@ class TracefireTrainer(_Base):
     def _build_from(self, iterator):
         """Creates the variables of model, loss, metrics and optimizer that do not exist yet."""
         _epochs.refuse_empty(iterator)
-        with _epochs.one_batch(iterator):
+        with _epochs.one_batch(iterator), _interrupts.held_back():
             self._symbolic_build(iterator=iterator)
 
     def _build_for_predict(self, iterator):
@@ -489,7 +491,7 @@ class TracefireTrainer(_Base):
 
     def _build_on(self, x):
         if not all(layer.built for layer in self._flatten_layers()):
-            with backend.StatelessScope():
+            with backend.StatelessScope(), _interrupts.held_back():
                 self(x)
 
 
