@@ -25,8 +25,16 @@ def normalize_axes(axis, ndim):
     """`axis` (None, an integer or several) as a sorted list of non-negative integers."""
     if axis is None:
         return list(range(ndim))
-    axis = axis if isinstance(axis, (list, tuple)) else (axis,)
-    return sorted(canonicalize_axis(int(a), ndim) for a in axis)
+    given = axis if isinstance(axis, (list, tuple)) else (axis,)
+    axes = sorted(canonicalize_axis(int(a), ndim) for a in given)
+    if len(set(axes)) != len(axes):
+        raise errors.raised_here(
+            "BadAttribute",
+            f"axis={axis!r} names one of {ndim} axes twice",
+            "different axes",
+            "Leave it out",
+        )
+    return axes
 
 
 def _reduce(row, x, axis, keepdims):
