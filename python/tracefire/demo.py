@@ -117,9 +117,20 @@ def file_name(text):
 
 
 def write(path, result):
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(result, file, indent=1)
-        file.write("\n")
+    """As a whole or not at all: beside a file of before, which is then replaced."""
+    path = os.path.realpath(path)
+    whole = os.path.isfile(path) or not os.path.exists(path)  # and no device or pipe
+    at = path + ".new" if whole and os.access(os.path.dirname(path), os.W_OK) else path
+    try:
+        with open(at, "w", encoding="utf-8") as file:
+            json.dump(result, file, indent=1)
+            file.write("\n")
+        if at != path:
+            os.replace(at, path)
+    except OSError:
+        if at != path and os.path.exists(at):
+            os.unlink(at)
+        raise
 
 
 def check_output(path):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Outputs that cannot be made are refused before anything runs, and nothing is left behind."""
 
+import json
 import os
 import socket
 import subprocess
@@ -146,3 +147,22 @@ def test_a_refusal_of_something_else_leaves_no_output_behind(cli, place):
     for words in (["prove", "--attach", str(nobody.pid)], ["prove", "--from", "nothing"]):
         done = cli(*words, "--out", "new/proof", status=2, cwd=place)
         assert done.err and tree_below(place) == []
+
+
+def test_a_result_that_has_no_room_leaves_the_one_of_before(cli, tmp_path):
+    file = tmp_path / "demo.json"
+    file.write_text('{"of": "before"}')
+    cli.wrapper = ["bash", "-c", 'trap "" XFSZ; ulimit -f 1; exec "$@"', "bash"]  # files of 1 KiB at most
+    done = cli("demo", "--epochs", "1", "--json", file, status=1)
+    assert "[TF-E0404]" in done.err and "File too large" in done.err
+    assert file.read_text() == '{"of": "before"}' and list(tmp_path.glob("demo*")) == [file]
+
+
+def test_a_result_keeps_the_name_and_the_mode_of_what_it_replaces(cli, tmp_path):
+    file, link = tmp_path / "demo.json", tmp_path / "link"
+    file.write_text("{}")
+    file.chmod(0o640)
+    link.symlink_to(file)
+    cli("demo", "--epochs", "1", "--json", link, status=1)
+    assert link.is_symlink() and file.stat().st_mode & 0o777 == 0o640
+    assert json.loads(file.read_text())["schema"] == "tracefire.demo/1"

@@ -87,24 +87,57 @@ bool is_same_file(const std::string& a, const std::string& b) {
   return !whole_a.empty() && whole_a == whole(b);
 }
 
-void write_file(const std::string& path, std::string_view text, Readers readers) {
-  const bool closed = readers == Readers::kOwner;
-  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, closed ? 0600 : 0666);
-  int problem = file < 0 ? errno : 0;
-  struct stat facts {};
-  if (problem == 0 && ::fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) &&
-      ((closed && ::fchmod(file, 0600) != 0) || ::ftruncate(file, 0) != 0)) {
-    problem = errno;
-  }
-  while (problem == 0 && !text.empty()) {
+namespace {
+
+/// Writes all of it into an open file; errno, or 0.
+int write_all(int file, std::string_view text) {
+  while (!text.empty()) {
     const ssize_t n = ::write(file, text.data(), text.size());
-    if (n >= 0) {
-      text.remove_prefix(static_cast<size_t>(n));
-    } else if (errno != EINTR) {
-      problem = errno;
-    }
+    if (n < 0 && errno != EINTR) return errno;
+    if (n > 0) text.remove_prefix(static_cast<size_t>(n));
   }
-  if (file >= 0 && ::close(file) != 0 && problem == 0) problem = errno;
+  return 0;
+}
+
+/// Makes or truncates a file and writes it; errno, or 0.
+int write_into(const std::string& path, std::string_view text, Readers readers) {
+  const bool closed = readers == Readers::kOwner;
+  const int file =
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_TRUNC, closed ? 0600 : 0666);
+  if (file < 0) return errno;
+  struct stat facts {};
+  int problem =
+      ::fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && closed && ::fchmod(file, 0600) != 0
+          ? errno
+          : 0;
+  if (problem == 0) problem = write_all(file, text);
+  if (::close(file) != 0 && problem == 0) problem = errno;
+  return problem;
+}
+
+}  // namespace
+
+void write_file(const std::string& path, std::string_view text, Readers readers) {
+  namespace fs = std::filesystem;
+  std::error_code unknown;
+  const fs::path end = fs::weakly_canonical(path, unknown);  // where links lead
+  const fs::file_type type = unknown ? fs::file_type::unknown : fs::status(end, unknown).type();
+  const std::string fresh = end.string() + ".new";
+  int problem = 0;
+  if ((type == fs::file_type::regular || type == fs::file_type::not_found) &&
+      ::access(end.parent_path().c_str(), W_OK) == 0) {
+    // Whole or not at all: what was there before stays where there is no room for this.
+    struct stat before {};
+    const bool replaces = ::stat(end.c_str(), &before) == 0;
+    problem = write_into(fresh, text, readers);
+    if (problem == 0 && replaces && readers == Readers::kAll) {
+      ::chmod(fresh.c_str(), before.st_mode & 07777);
+    }
+    if (problem == 0 && ::rename(fresh.c_str(), end.c_str()) != 0) problem = errno;
+    if (problem != 0) ::unlink(fresh.c_str());
+  } else {
+    problem = write_into(path, text, readers);
+  }
   if (problem != 0) error(ErrorCode::kCannotWrite, not_written(path, problem)).throw_if_error();
 }
 
