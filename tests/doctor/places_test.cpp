@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <regex>
+#include <sstream>
 
 #include "doctor/fixture.h"
 
@@ -205,6 +206,80 @@ TEST_CASE("doctor: a Jetson's PyTorch is replaced by NVIDIA's PyTorch") {
     CHECK_MESSAGE(answer.fix.find(words) != std::string::npos, answer.text);
     CHECK_MESSAGE(answer.fix.find("tensorflow") == std::string::npos, answer.fix);
   }
+}
+
+/// A tree with other words in all its files.
+Tree with_words(Tree tree, const std::vector<std::pair<std::string, std::string>>& changes) {
+  Tree out;
+  const auto changed = [&](std::string text) {
+    for (const auto& [from, to] : changes)
+      for (size_t at = 0; (at = text.find(from, at)) != text.npos; at += to.size())
+        text.replace(at, from.size(), to);
+    return text;
+  };
+  for (auto& [path, content] : tree) {
+    if (content.is_string()) content = changed(content.get<std::string>());
+    if (content.contains("symlink")) content["symlink"] = changed(content["symlink"]);
+    out[changed(path)] = content;
+  }
+  return out;
+}
+
+TEST_CASE("doctor: a CUDA build is advised with the driver that it needs") {
+  for (const char* id : {"fx06-jax-cpu", "fx04-tensorflow-cpu"}) {
+    const Fixture& one = fixture(id);
+    const Answer fits = ask_doctor(TreeOnDisk(one.files).root(), one.env);
+    CHECK_MESSAGE(fits.fix.find("525.60.13") == std::string::npos, id);
+    const std::string words = one.files.at("/proc/driver/nvidia/version").get<std::string>();
+    std::smatch driver;
+    REQUIRE(std::regex_search(words, driver, std::regex(R"(\d+\.\d+\.\d+)")));
+    const Answer old = ask_doctor(
+        TreeOnDisk(with_words(one.files, {{driver.str(), "470.256.02"}})).root(), one.env);
+    CHECK_MESSAGE(old.faults == std::vector<std::string>{"cpu-only-wheel"}, id);
+    CHECK_MESSAGE(old.fix.find("needs driver 525.60.13 or newer, and 470.256.02 is here") !=
+                      std::string::npos,
+                  old.fix);
+    CHECK_MESSAGE(old.fix.find("sudo reboot") < old.fix.find("pip"), old.fix);
+  }
+}
+
+TEST_CASE("doctor: libraries are advised with a TensorFlow that has code for the GPU") {
+  const Fixture& one = fixture("own-libs-none");
+  const auto ask = [&](const std::string& gpu, const std::string& capability) {
+    // Blackwell needs the open modules.
+    const bool open = capability == "12.0";
+    Tree tree = with_words(
+        one.files, {{"UNIX x86_64 Kernel Module",
+                     open ? "UNIX Open Kernel Module for x86_64" : "UNIX x86_64 Kernel Module"},
+                    {"550.54.15", open ? "580.65.06" : "550.54.15"}});
+    const std::string text = tree.at("/captured/nvidia-smi-query.csv").get<std::string>();
+    for (auto& [path, content] : tree) {
+      if (path != "/captured/nvidia-smi-query.csv") continue;
+      std::istringstream lines(text);
+      std::string header, row, out;
+      std::getline(lines, header);
+      std::getline(lines, row);
+      std::istringstream names(header), cells(row);
+      for (std::string column, cell;
+           std::getline(names, column, ',') && std::getline(cells, cell, ',');) {
+        if (column.find("name") != column.npos) cell = " " + gpu;
+        if (column.find("compute_cap") != column.npos) cell = " " + capability;
+        out += (out.empty() ? "" : ",") + cell;
+      }
+      content = header + "\n" + out + "\n";
+    }
+    tree.erase("/captured/framework.log");  // of another GPU
+    return ask_doctor(TreeOnDisk(tree).root(), one.env);
+  };
+  const Answer old = ask("NVIDIA GeForce GTX 980", "5.2");
+  CHECK(old.faults == std::vector<std::string>{"cc-too-old", "pip-cuda-libs-missing"});
+  CHECK_MESSAGE(old.fix.find("tensorflow[and-cuda]==2.15.1") != std::string::npos, old.fix);
+  const Answer fresh = ask("NVIDIA GeForce RTX 5090", "12.0");
+  CHECK(fresh.faults == std::vector<std::string>{"cc-too-new", "pip-cuda-libs-missing"});
+  CHECK_MESSAGE(fresh.fix.find("nvcr.io/nvidia/tensorflow") != std::string::npos, fresh.fix);
+  const Answer fits = ask("NVIDIA A100", "8.0");
+  CHECK(fits.faults == std::vector<std::string>{"pip-cuda-libs-missing"});
+  CHECK_MESSAGE(fits.fix.find("tensorflow[and-cuda]==2.") != std::string::npos, fits.fix);
 }
 
 TEST_CASE("doctor: packages of a folder that a .pth file adds by site.addsitedir() belong to it") {
