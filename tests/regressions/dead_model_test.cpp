@@ -9,7 +9,7 @@ namespace {
 
 size_t in_use() {
   flush();
-  return static_cast<size_t>(memory_info(Device::cpu()).in_use);
+  return static_cast<size_t>(memory_info(default_device()).in_use);
 }
 
 }  // namespace
