@@ -370,7 +370,7 @@ struct FitOptions {
   data::Dataset validation = {};      ///< evaluated after every epoch where it has rows
   bool verbose = true;                ///< progress on stderr: a bar on a terminal, else ten lines
   bool check_data = true;  ///< looks for NaN and infinity in x, and asks the loss about y
-  /// After every epoch, with its number from 0; false ends training.
+  /// After every epoch, with its number from 0; false ends training. It must not destroy the model.
   std::function<bool(int64_t epoch, const Report& report)> on_epoch = {};
 };
 
